@@ -30,8 +30,7 @@ from memcli.formats.dates import format_time
 from memcli.formats.entry import Entry, format_entry
 from memcli.index.database import FILE
 from memcli.index.index import open_index
-from memcli.recall.action import build_action_context, parse_action
-from memcli.recall.failure import build_failure_context
+from memcli.recall.action import build_action_context, build_failure_context, parse_action
 from memcli.recall.lookup import Place
 from memcli.recall.match import ENOUGH, WEIGHTS, Rule, find_signals
 from memcli.recall.shown import Shown

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memcli.consolidate.digest import build_history_text
+from memcli.consolidate.compaction import build_history_text
 from memcli.consolidate.rules import find_statements
 from memcli.formats.session import Message
 

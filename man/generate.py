@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from memcli.cli.commands import COMMANDS, GROUPS
+from memcli.cli.commands import COMMANDS, GROUPS, MODULES
 from memcli.cli.main import build_parser
 from memcli.context import build_process_context
 from memcli.store.settings import SETTINGS, format_setting
@@ -140,7 +140,7 @@ def build_reference() -> str:
 
 def get_parser(name: str) -> tuple[Any, str]:
     """Return the parser of a command, and its description."""
-    module = import_module(f"memcli.cli.{COMMANDS[name].module or name}")
+    module = import_module(f"memcli.cli.{MODULES.get(name, name)}")
     function = getattr(module, f"run_{name.replace('-', '_')}")
     parser = build_parser(build_process_context(), name, function, lambda **values: None)
     return parser, inspect.getdoc(function) or ""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from .context import CommonOptions, Context
 from .errors import NotFoundError
-from .index.index import open_index
-from .store.workspace import Workspace, get_target_workspace, get_workspaces
+from .index import open_index
+from .store import Workspace, get_target_workspace, get_workspaces
 
 if TYPE_CHECKING:
     from .reconcile.changes import Outcome
     from .search.search import Hit
-    from .store.commit import Replace
+    from .store import Replace
 
 
 def open_workspace(
@@ -83,7 +83,7 @@ def open_recording(context: Context) -> Workspace:
 def add_gates(workspace: Workspace) -> Workspace:
     """Give a workspace the gates of its writer. The store imports nothing above it."""
     # Imported here and below, because reading commands need none of it.
-    from .store.gates import build_forgotten_gate, check_agent, check_characters, check_secrets
+    from .store import build_forgotten_gate, check_agent, check_characters, check_secrets
 
     workspace.gates = (
         check_agent,
@@ -98,8 +98,8 @@ def add_gates(workspace: Workspace) -> Workspace:
 
 def find_forgotten(workspace: Workspace, text: str) -> str:
     """Return the id of a forgotten memory that a text repeats, or an empty string."""
-    from .formats.text import normalize
-    from .index.forgotten import load_forgotten
+    from .formats import normalize
+    from .index import load_forgotten
 
     # Once per commit, and `write` has scanned just now. The index hides what this misses.
     forgotten = workspace.resources.get("forgotten texts")
@@ -112,7 +112,7 @@ def find_forgotten(workspace: Workspace, text: str) -> str:
 
 def build_purge_filter(workspace: Workspace) -> Callable[[str], str]:
     """Return a function that hides purged passages, for texts that the gates do not see."""
-    from .index.forgotten import ForgottenTexts
+    from .index import ForgottenTexts
 
     purged = ForgottenTexts({}, workspace.machine)
     return lambda text: purged.hide(text)[0]
@@ -141,7 +141,7 @@ def search(
     workspace: Workspace | Sequence[Workspace], query: str, limit: int = 0, **filters: Any
 ) -> "list[Hit]":
     """Return the hits of a search, the best first."""
-    from .index.filters import build_filter
+    from .index import build_filter
     from .search.search import SearchOptions
     from .search.search import search as search_all
 

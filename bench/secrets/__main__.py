@@ -22,7 +22,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from bench.secrets import contexts, samples
-from memcli.secrets.scanner import redact, scan
+from memcli.secrets import redact, scan
 
 NOUNS = ("token", "api key", "secret", "access token", "secret key")
 OTHER_SCANNER = """

@@ -15,9 +15,8 @@ from typing import NamedTuple
 from ..api import open_all, open_recording
 from ..context import Context
 from ..errors import MemError
-from ..formats.dates import parse_time
-from ..formats.session import CONTEXT
-from ..index.index import open_index
+from ..formats import CONTEXT, parse_time
+from ..index import open_index
 from ..recall.shown import (
     START_TIME,
     Shown,
@@ -26,8 +25,7 @@ from ..recall.shown import (
     load_shown,
     lock_session,
 )
-from ..store.sessions import list_sessions
-from ..store.workspace import Workspace
+from ..store import Workspace, list_sessions
 from ..transcripts.transcript import build_message
 from .events import Event, build_answer, read_event
 from .messages import (
@@ -149,7 +147,7 @@ def prepare_session(event: Event, agent: str, context: Context) -> None:
     os.nice(NICENESS)
     with log_problems(event, agent, context):
         from ..consolidate.queue import start_background
-        from ..index.model import prepare_model
+        from ..index import prepare_model
 
         workspace = open_recording(context)
         # A session whose texts a language model could not read last time is tried again.
@@ -230,7 +228,7 @@ def handle_prompt(hook: Hook) -> Answer:
     """Record a prompt, save what it asks to remember, and show what fits it."""
     from ..recall.prompt import build_prompt_context
     from ..recall.start import build_start_context
-    from .requests import RequestResult, save_requests
+    from .messages import RequestResult, save_requests
 
     shown = hook.shown
     prompt = clean_prompt(hook.event)

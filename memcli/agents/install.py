@@ -1,4 +1,7 @@
-"""Connect agents: write mem's hooks into their settings, and remove them again."""
+"""Connect agents: write mem's hooks into their settings, and remove them again.
+
+In a page or script that belongs to somebody else, mem writes a block between two marks.
+"""
 
 import json
 import re
@@ -11,18 +14,31 @@ from typing import Any
 
 from ..context import Context
 from ..errors import MemError, NotFoundError
-from .blocks import PAGE_MARKS, append_block, has_block, remove_block
-from .places import find_base, find_folder, find_page, find_settings, get_agent
 from .settings_file import (
+    Finder,
+    Node,
+    SettingsError,
+    add_values,
     check_inside,
     hide_from_git,
+    parse_settings,
     read_settings,
+    remove_values,
     report_line,
     save_text,
     show_to_git,
 )
-from .settings_text import Finder, Node, SettingsError, add_values, parse_settings, remove_values
-from .table import AGENTS, EVENTS, TOOL_MOMENTS, Agent
+from .table import (
+    AGENTS,
+    EVENTS,
+    TOOL_MOMENTS,
+    Agent,
+    find_base,
+    find_folder,
+    find_page,
+    find_settings,
+    get_agent,
+)
 
 PAGE_TEXT = """\
 # mem: your long-term memory
@@ -250,3 +266,39 @@ def check_server(agent: Agent, root: Node | None) -> None:
     server = servers.find(SERVER) if servers else None
     if server:
         raise SettingsError(server.start, f'another server is called "{SERVER}"')
+
+
+PAGE_MARKS = ("<!-- mem:begin: `mem hook uninstall` removes this block -->", "<!-- mem:end -->")
+SCRIPT_MARKS = ("# mem:begin: `mem hook uninstall` removes this block", "# mem:end")
+HASH_BANG = re.compile(r"#!.*\n")
+
+
+def build_block(text: str, marks: Sequence[str]) -> str:
+    return f"{marks[0]}\n{text.rstrip()}\n{marks[1]}\n"
+
+
+def append_block(page: str, text: str) -> str:
+    """Return a page with a block at its end, in place of an earlier one."""
+    page = remove_block(page, PAGE_MARKS)
+    newline = "\r\n" if "\r\n" in page else "\n"
+    block = build_block(text, PAGE_MARKS).replace("\n", newline)
+    # One line break belongs to the block, so a page without one at its end gets it back that way.
+    return f"{page}{newline}{block}" if page else block
+
+
+def insert_block(script: str, text: str) -> str:
+    """Return a script with a block below its first line: many scripts end with `exec`."""
+    script = remove_block(script, SCRIPT_MARKS)
+    head = HASH_BANG.match(script)
+    position = head.end() if head else 0
+    return script[:position] + build_block(text, SCRIPT_MARKS) + script[position:]
+
+
+def remove_block(text: str, marks: Sequence[str]) -> str:
+    before = r"(?:\r?\n)?" if marks is PAGE_MARKS else ""
+    begin, end = re.escape(marks[0]), re.escape(marks[1])
+    return re.sub(rf"{before}{begin}.*?{end}(?:\r?\n)?", "", text, flags=re.DOTALL)
+
+
+def has_block(text: str, marks: Sequence[str]) -> bool:
+    return marks[0] in text

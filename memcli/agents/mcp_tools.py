@@ -11,9 +11,8 @@ from typing import Any
 from ..api import add_gates, open_all, open_existing, open_recording, open_target
 from ..context import Context
 from ..errors import MemError, NotFoundError, UsageError
-from ..index.index import open_index
-from ..store.commit import read_file
-from ..store.workspace import Workspace
+from ..index import open_index
+from ..store import Workspace, read_file
 from .hooks import log_error
 from .mcp import TOOLS
 
@@ -263,8 +262,7 @@ def write_memory(
 
 def read_fields(workspace: Workspace, metadata: dict[str, Any]) -> dict[str, str]:
     """Take the fields that mem knows out of an agent's metadata, and return them."""
-    from ..formats.dates import format_time, parse_end
-    from ..formats.entry import TYPES
+    from ..formats import TYPES, format_time, parse_end
 
     # Only the user decides what counts as the user's statement.
     for name in ("source", "trust", "confidence", "strength", "id", "pinned"):
@@ -305,7 +303,7 @@ def list_memories(box: Toolbox, prefix: str = "", limit: int | None = None, offs
 def grep_memory(
     box: Toolbox, pattern: str, prefix: str = "", limit: int | None = None, offset: int = 0
 ) -> str:
-    from ..index.filters import Filter
+    from ..index import Filter
     from ..search.grep import grep
 
     wanted = Filter(path=prefix)

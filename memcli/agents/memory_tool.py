@@ -10,15 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import NotFoundError, OutsideError, RejectedError, UsageError
-from ..formats.entry import replace_body
-from ..formats.frontmatter import get_body
-from ..formats.text import build_digest
-from ..index.index import open_index
+from ..formats import build_digest, get_body, replace_body
+from ..index import open_index
 from ..reconcile.admit import Draft, write_memories
 from ..reconcile.edit import replace_text
 from ..reconcile.forget import forget
-from ..store.commit import ChangeGroup, Replace, commit, read_file
-from ..store.workspace import Workspace
+from ..store import ChangeGroup, Replace, Workspace, commit, read_file
 
 ROOT = "/memories"
 MOST_LISTED = 1000  # names in the view of a folder

@@ -13,7 +13,7 @@ from ..recall.shown import PLACES, Shown, load_shown
 from .events import Event
 
 if TYPE_CHECKING:
-    from ..store.workspace import Workspace
+    from ..store import Workspace
 
 FindPlaces = Callable[[], tuple[Sequence[Place], int]]
 """Finds the workspaces of the event's folder, and the tokens for an action, in the ordinary way."""
@@ -34,7 +34,7 @@ def answer_quickly(event: Event, state_folder: str, find_places: FindPlaces) -> 
         session.save()
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     if is_failure:
-        from ..recall.failure import build_failure_context
+        from ..recall.action import build_failure_context
 
         text = build_failure_context(
             places, event.folder, event.arguments, event.error, shown, tokens=tokens, now=now
@@ -54,7 +54,7 @@ def answer_quickly(event: Event, state_folder: str, find_places: FindPlaces) -> 
 
 def build_places(workspaces: Sequence["Workspace"]) -> tuple[list[Place], int]:
     """Return what the action hook needs to know of the workspaces, and its tokens."""
-    from ..index.database import FILE
+    from ..index import FILE
 
     places = [
         Place(

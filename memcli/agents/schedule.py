@@ -11,12 +11,9 @@ from pathlib import Path
 
 from ..context import Context
 from ..errors import NotFoundError, RejectedError
-from ..formats.text import build_digest
-from ..store.git import run_git
-from ..store.workspace import Workspace
-from ..store.worktrees import find_repository
-from .blocks import SCRIPT_MARKS, insert_block, remove_block
-from .install import Installation
+from ..formats import build_digest
+from ..store import Workspace, find_repository, run_git
+from .install import SCRIPT_MARKS, Installation, insert_block, remove_block
 from .settings_file import is_tracked, read_settings, save_text
 
 TARGETS = ("git", "cron", "systemd")

@@ -1,15 +1,23 @@
-"""Read and write settings files that belong to the user, and hide those of a project from git."""
+"""Add values to a JSON settings file of the user, and remove them again without a trace.
 
-from collections.abc import Iterator
+Settings files belong to people, so the text is never formatted again: values are inserted after an
+opening bracket, and cut out later. Comments, tabs, line endings and a missing newline at the end
+survive. If the agent rewrites its file in between, the values are still found and removed.
+
+A container that mem creates starts with a line break. In an existing empty container, mem's first
+value follows the bracket directly. So removal knows which containers to remove with their values.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from ..errors import MemError, RejectedError
-from ..store.commit import write_atomically
-from ..store.git import run_git
-from ..store.init import add_lines
-from ..store.worktrees import find_repository
-from .settings_text import SettingsError
+from ..store import add_lines, find_repository, run_git, write_atomically
 
 
 @contextmanager
@@ -106,3 +114,159 @@ def is_git_success(project: Path, *arguments: str) -> bool:
     except MemError:
         return False
     return True
+
+
+STRING = r'"(?:[^"\\\n]|\\.)*"'
+COMMENT = re.compile(rf"({STRING})|//[^\n]*|/\*.*?\*/", re.DOTALL)
+LAST_COMMA = re.compile(rf"({STRING})|,(?=\s*[}}\]])", re.DOTALL)
+DECODER = json.JSONDecoder(strict=False)
+
+
+class SettingsError(ValueError):
+    """A text is not JSON, or a value is not of the kind that mem adds to."""
+
+    def __init__(self, position: int, reason: str) -> None:
+        super().__init__(reason)
+        self.position = position
+        self.reason = reason
+
+
+class Node:
+    """A value in a text. The value of a key starts at the key."""
+
+    def __init__(self, plain: str, start: int, position: int, key: str = "") -> None:
+        self.plain = plain  # the text without comments
+        self.start = start
+        self.bracket = position  # of a list or an object
+        self.key = key
+        self.value: Any
+        self.value, self.end = DECODER.raw_decode(plain, position)
+
+    @cached_property
+    def children(self) -> "list[Node]":
+        children: list[Node] = []
+        if not isinstance(self.value, dict | list):
+            return children
+        position = skip_blanks(self.plain, self.bracket + 1)
+        while position < self.end - 1:
+            start, key = position, ""
+            if isinstance(self.value, dict):
+                key, position = DECODER.raw_decode(self.plain, position)
+                position = skip_blanks(self.plain, skip_blanks(self.plain, position) + 1)
+                if any(child.key == key for child in children):
+                    raise SettingsError(start, f'the key "{key}" occurs twice')
+            child = Node(self.plain, start, position, key)
+            children.append(child)
+            # Skip the comma, if there is one.
+            position = skip_blanks(self.plain, skip_blanks(self.plain, child.end) + 1)
+        return children
+
+    def find(self, key: str) -> "Node | None":
+        return next((child for child in self.children if child.key == key), None)
+
+
+def skip_blanks(text: str, position: int) -> int:
+    while text[position : position + 1].isspace():
+        position += 1
+    return position
+
+
+def blank(match: re.Match[str]) -> str:
+    """Return a string as it is, and blanks of the same length for anything else."""
+    return match[1] or re.sub(r"[^\n]", " ", match[0])
+
+
+def parse_settings(text: str) -> Node | None:
+    """Return the root of a settings text, or None if it is blank. Raises SettingsError."""
+    plain = LAST_COMMA.sub(blank, COMMENT.sub(blank, text.replace("\ufeff", " ", 1)))
+    start = skip_blanks(plain, 0)
+    if start == len(plain):
+        return None
+    try:
+        root = Node(plain, start, start)
+    except json.JSONDecodeError as error:
+        raise SettingsError(error.pos, error.msg[:1].lower() + error.msg[1:]) from None
+    except RecursionError:
+        raise SettingsError(0, "the settings are nested too deeply") from None
+    if not isinstance(root.value, dict) or plain[root.end :].strip():
+        raise SettingsError(root.end, "the settings are not one object")
+    return root
+
+
+def add_values(text: str, values: Mapping[str, Any]) -> str:
+    """Return a settings text with more values. Objects and lists in it are extended."""
+    root = parse_settings(text)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    indented = re.search(r"\n([ \t]+)\S", text)
+    layout = Layout(newline, indented[1] if indented else "  ")
+    if root is None:
+        return layout.render(values, 0) + text
+    for position, inserted in sorted(layout.list_insertions(root, values, 1), reverse=True):
+        text = text[:position] + inserted + text[position:]
+    return text
+
+
+class Layout(NamedTuple):
+    """How a settings text is laid out."""
+
+    newline: str
+    indent: str
+
+    def render(self, value: Any, depth: int) -> str:
+        text = json.dumps(value, indent=self.indent, ensure_ascii=False)
+        return text.replace("\n", self.newline + self.indent * depth)
+
+    def list_insertions(self, node: Node, values: Any, depth: int) -> Iterator[tuple[int, str]]:
+        """Yield positions and the texts to insert there."""
+        if type(node.value) is not type(values):
+            kind = "a list" if isinstance(values, list) else "an object"
+            raise SettingsError(node.start, f'"{node.key}" is not {kind}')
+        added = []
+        if isinstance(values, list):
+            added = [self.render(value, depth) for value in values]
+        else:
+            for key, value in values.items():
+                child = node.find(key)
+                if child is None:
+                    added.append(f"{json.dumps(key)}: {self.render(value, depth)}")
+                else:
+                    yield from self.list_insertions(child, value, depth + 1)
+        if added:
+            margin = self.newline + self.indent * depth
+            if node.children:
+                yield node.bracket + 1, "".join(f"{margin}{item}," for item in added)
+            else:
+                yield node.bracket + 1, f",{margin}".join(added)
+
+
+Finder = Callable[[Node], Sequence[Sequence[Node]]]
+"""Finds values: for each one the nodes from the root to the value."""
+
+
+def remove_values(text: str, find: Finder) -> str:
+    """Return a settings text without the values that `find` finds, and without the containers
+    that were created for them.
+    """
+    while True:
+        root = parse_settings(text)
+        paths = find(root) if root else ()
+        if not paths:
+            return text
+        # The last one first: only then is the first one next to the bracket until the end.
+        start, end = find_cut(text, paths[-1])
+        text = text[:start] + text[end:]
+
+
+def find_cut(text: str, path: Sequence[Node]) -> tuple[int, int]:
+    """Return the span to cut out to remove the last node of a path."""
+    for container, node in zip(path[-2::-1], path[:0:-1], strict=True):
+        number = container.children.index(node)
+        before = container.children[number - 1].end if number else container.bracket + 1
+        if len(container.children) > number + 1:
+            comma = skip_blanks(node.plain, node.end)
+            return len(text[: node.start].rstrip()), comma + 1
+        if number:
+            return before, node.end
+        if node.start == before:
+            return node.start, node.end
+    return path[0].start, path[0].end

@@ -1,6 +1,12 @@
 """The table of commands, from which help, completion and the man pages are made."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from typer import Argument
+
+from ..context import Context
+from ..errors import UsageError
+from .terminal import Result
 
 
 class Command(NamedTuple):
@@ -12,7 +18,6 @@ class Command(NamedTuple):
     # The text of these commands may start with a dash.
     takes_text: bool = False
     is_undoable: bool = False  # `mem undo` reverts it
-    module: str = ""  # of cli/, if its name is not the command's
 
 
 COMMANDS: dict[str, Command] = {
@@ -201,7 +206,6 @@ COMMANDS: dict[str, Command] = {
             "mem import people.csv --map text=what,owner=who",
         ),
         is_undoable=True,
-        module="import_",
     ),
     "sync": Command(
         "Share",
@@ -221,7 +225,6 @@ COMMANDS: dict[str, Command] = {
             "mem hook uninstall claude-code",
             "mem hook install git",
         ),
-        module="hook_install",
     ),
     "mcp": Command("Share", "serve the memory to agents over MCP", ("mem mcp",)),
     "ui": Command("Share", "show the memory in your browser", ("mem ui", "mem ui --port 8765")),
@@ -234,13 +237,81 @@ COMMANDS: dict[str, Command] = {
         "",
         "merge three versions of a memory for git",
         ("mem merge-driver base.md ours.md theirs.md 7 memory/MEMORY.md",),
-        module="sync",
     ),
     "memory-tool": Command(
         "",  # programs call it, so the overview does not list it
         "carry out a command of Anthropic's memory tool",
         ('echo \'{"command": "view", "path": "/memories"}\' | mem memory-tool',),
-        module="memory_tool",
     ),
 }
+# Where the function of a command is, if not in the module with its name.
+MODULES = {
+    "edit": "write",
+    "note": "write",
+    "ls": "read",
+    "tags": "read",
+    "restore": "forget",
+    "history": "undo",
+    "check": "status",
+    "doctor": "status",
+    "index": "status",
+    "trust": "init",
+    "help": "main",
+    "completion": "commands",
+    "tend": "upkeep",
+    "decay": "upkeep",
+    "promote": "upkeep",
+    "grep": "search",
+    "export": "transfer",
+    "import": "transfer",
+    "context": "recall",
+    "memory-tool": "mcp",
+    "hook": "hook_install",
+    "merge-driver": "sync",
+}
 GROUPS = ("Start", "Write", "Find", "Learn", "Maintain", "Share")
+
+
+COMPLETION_FIELDS = ("script",)
+SCRIPTS = {
+    "bash": """_mem() {
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W "@words" -- "${COMP_WORDS[COMP_CWORD]}"))
+  else
+    COMPREPLY=($(compgen -W "--help --json --workspace --scope" -- "${COMP_WORDS[COMP_CWORD]}"))
+  fi
+}
+complete -o default -F _mem mem
+""",
+    "zsh": """#compdef mem
+_mem() {
+  local -a commands=(@described)
+  if (( CURRENT == 2 )); then _describe command commands; else _files; fi
+}
+compdef _mem mem
+""",
+    "fish": "@lines",
+}
+
+
+def run_completion(
+    context: Context,
+    shell: Annotated[str, Argument(help="bash, zsh or fish.")],
+) -> Result:
+    """Print a script that completes commands in your shell."""
+    if shell not in SCRIPTS:
+        raise UsageError(f"no completion for {shell!r}", f"one of: {', '.join(SCRIPTS)}")
+    # A quote inside single quotes ends them in every shell, so it is written outside.
+    summaries = {name: command.summary.replace("'", "'\\''") for name, command in COMMANDS.items()}
+    described = " ".join(f"'{name}:{summary}'" for name, summary in summaries.items())
+    fish = "\n".join(
+        f"complete -c mem -n __fish_use_subcommand -f -a {name} -d '{summary}'"
+        for name, summary in summaries.items()
+    )
+    script = (
+        SCRIPTS[shell]
+        .replace("@words", " ".join(COMMANDS))
+        .replace("@described", described)
+        .replace("@lines", fish)
+    )
+    return Result({"script": script}, script.splitlines())

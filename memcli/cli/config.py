@@ -8,20 +8,25 @@ from typer import Argument, Option
 from ..api import open_existing
 from ..context import Context
 from ..errors import NotFoundError, UsageError
-from ..store.commit import Append, Replace, commit_one, read_file, read_text, write_atomically
-from ..store.init import HISTORY_PATHS
-from ..store.settings import (
+from ..store import (
+    HISTORY_PATHS,
+    MARK,
     SETTINGS,
+    Append,
+    Replace,
+    Workspace,
+    commit_one,
     edit_settings_text,
     format_setting,
     hide_password,
     parse_setting,
+    read_file,
+    read_text,
+    write_atomically,
 )
-from ..store.workspace import MARK, Workspace
-from .render import Result
-from .terminal import run_editor
+from .terminal import Result, run_editor
 
-FIELDS = ("name", "value", "source", "help", "path")
+CONFIG_FIELDS = ("name", "value", "source", "help", "path")
 ACTIONS = ("get", "set", "unset", "list", "edit", "path")
 
 

@@ -16,11 +16,10 @@ from ..consolidate.consolidate import (
 from ..consolidate.queue import hold_queue, run_consolidation
 from ..context import Context
 from ..errors import BusyError, LlmError, UsageError
-from ..formats.text import count_noun, shorten
+from ..formats import count_noun, shorten
 from ..reconcile.changes import Outcome
-from ..store.sessions import Session, get_session
-from ..store.workspace import Workspace
-from .render import Result
+from ..store import Session, Workspace, get_session
+from .terminal import Result
 
 SESSION_FIELDS = (
     "session",
@@ -32,7 +31,7 @@ SESSION_FIELDS = (
     "error",
     "undo",
 )
-FIELDS = (*SESSION_FIELDS, "batch", "prompt")
+CONSOLIDATE_FIELDS = (*SESSION_FIELDS, "batch", "prompt")
 WAIT_SECONDS = 120.0  # for a consolidation in the background
 NOTHING = "Nothing to consolidate."
 SAVED = ("saved", "restored", "confirmed")

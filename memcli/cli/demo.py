@@ -10,13 +10,13 @@ from typing import NamedTuple
 from ..agents.quick import build_places
 from ..api import open_all
 from ..context import CommonOptions, Context
-from ..formats.dates import format_time
+from ..formats import format_time
 from ..recall.action import build_action_context
 from ..recall.shown import Shown
 from .main import run
-from .render import Result
+from .terminal import Result
 
-FIELDS = ("text", "command", "output", "steps")
+DEMO_FIELDS = ("text", "command", "output", "steps")
 WIDTH = 80
 SEARCH = 'mem search "where does the test server listen" -n 1'
 

@@ -1,4 +1,4 @@
-"""mem forget: hide memories, or delete them."""
+"""Forget memories, and restore them."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -8,19 +8,17 @@ from typer import Argument, Option
 from ..api import open_existing
 from ..context import Context
 from ..errors import UnavailableError, UsageError
-from ..index.filters import Filter
-from ..index.index import open_index
+from ..index import Filter, open_index
 from ..reconcile.changes import ForgetResult, Outcome
-from ..reconcile.forget import forget, get_mentions
+from ..reconcile.forget import forget, get_mentions, restore
 from ..search.grep import grep
 from ..search.names import get_entry
-from ..store.workspace import Workspace
+from ..store import Workspace
 from ..team.connection import find_space
 from ..team.push import withdraw
-from .render import Result
-from .terminal import require_yes
+from .terminal import Result, require_yes
 
-FIELDS = (
+FORGET_FIELDS = (
     *("action", "id", "short_id", "path", "text"),
     *("memories", "other_files", "git_commits", "undo"),
 )
@@ -127,8 +125,18 @@ def render_outcomes(done: ForgetResult, lines: list[str], data: dict[str, Any]) 
 
 
 def list_fields(outcomes: Sequence[Outcome]) -> list[dict[str, str]]:
-    return [{name: getattr(outcome, name) for name in FIELDS[:5]} for outcome in outcomes]
+    return [{name: getattr(outcome, name) for name in FORGET_FIELDS[:5]} for outcome in outcomes]
 
 
 def list_rows(outcomes: Sequence[Outcome]) -> list[list[str]]:
     return [[outcome.action, outcome.id, outcome.path, outcome.text] for outcome in outcomes]
+
+
+def run_restore(
+    context: Context,
+    names: Annotated[list[str], Argument(metavar="MEMORY…", help="Ids, paths or titles.")],
+) -> Result:
+    """Make forgotten, faded or superseded memories active again."""
+    done = restore(open_existing(context, names), names)
+    lines = [f"Restored: {outcome.text}  ({outcome.short_id})" for outcome in done.outcomes]
+    return render_outcomes(done, lines, {})

@@ -12,18 +12,23 @@ from typing import Annotated
 from typer import Argument, Option
 
 from ..agents.install import Connection, Installation, connect, disconnect, list_connections
-from ..agents.places import find_agents, find_project, get_agent
 from ..agents.schedule import TARGETS, change_crontab, change_git_hooks, change_timer
 from ..agents.settings_file import is_tracked
-from ..agents.table import AGENTS
+from ..agents.table import AGENTS, find_agents, find_project, get_agent
 from ..api import open_all, open_existing
 from ..context import Context
 from ..errors import MemError, NotFoundError, UsageError
-from ..store.sessions import list_sessions
-from .render import Result, shorten_path
-from .terminal import ask
+from ..store import list_sessions
+from .terminal import Result, ask, shorten_path
 
-FIELDS = (*Connection.__dataclass_fields__, "title", "changed", "notes", "connections", "agents")
+HOOK_FIELDS = (
+    *Connection.__dataclass_fields__,
+    "title",
+    "changed",
+    "notes",
+    "connections",
+    "agents",
+)
 ACTIONS = ("install", "uninstall", "ls")
 MESSAGES = {
     "install": ("Connected", "Already connected: nothing was changed."),

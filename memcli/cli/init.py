@@ -1,4 +1,4 @@
-"""mem init: create a workspace, connect agents, and learn from past conversations."""
+"""Create a workspace, or trust one that came with a repository."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,21 +6,16 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ..api import open_recording, open_target
-from ..consolidate.past import PastResult, learn_from_transcripts
+from ..api import open_existing, open_recording, open_target
+from ..consolidate.queue import PastResult, learn_from_transcripts
 from ..context import Context
-from ..errors import MemError, UsageError
-from ..formats.text import count_noun
-from ..index.index import open_index
-from ..index.scan import scan_workspace
-from ..store.init import create_workspace
-from ..store.place import Place, choose_place
-from ..store.workspace import Workspace
-from .progress import build_progress
-from .render import Result, print_message
-from .terminal import ask, is_interactive
+from ..errors import MemError, RejectedError, UsageError
+from ..formats import count_noun
+from ..index import open_index, scan_workspace
+from ..store import Place, Workspace, choose_place, create_workspace
+from .terminal import Result, ask, build_progress, is_interactive, print_message
 
-FIELDS = ("path", "layout", "git", "connected", "conversations", "memories")
+INIT_FIELDS = ("path", "layout", "git", "connected", "conversations", "memories")
 VAULT_LINE = "mem reads your notes where they are, and writes its own memories to mem/."
 FOREIGN_LINE = "git may have brought these notes. If you trust their authors, run: mem trust"
 OWN_QUESTION = "Did you, or somebody whom you trust, write all notes here?"
@@ -141,8 +136,7 @@ def choose_sources(
 ) -> tuple[Sequence[str], Sequence[Path]]:
     """Return the agents to connect and the conversations to import."""
     from ..agents.install import list_connections
-    from ..agents.places import find_agents
-    from ..agents.table import AGENTS
+    from ..agents.table import AGENTS, find_agents
     from ..transcripts.importer import find_transcripts
 
     known = {connection.agent for connection in list_connections(context, None)}
@@ -251,3 +245,30 @@ def describe_folder(context: Context, root: Path) -> str:
         inner = root.relative_to(context.folder.resolve()).as_posix()
         return f"a workspace in {root}" if inner == "." else f"{inner}/ in {context.folder}"
     return str(root)
+
+
+TRUST_FIELDS = ("path", "trusted")
+
+
+def run_trust(
+    context: Context,
+    remove: Annotated[bool, Option("--remove", help="Stop trusting it.")] = False,
+) -> Result:
+    """Trust a workspace: its text may count as your word.
+
+    Trusting a shared workspace means trusting everybody who can commit to it.
+    """
+    workspace = open_existing(context)
+    workspace.ensure_machine()
+    if not workspace.machine.key:
+        raise RejectedError(
+            "the trust record cannot be written", f"make {context.state_folder} writable"
+        )
+    workspace.machine.save_trust(workspace.root, not remove)
+    if not remove and workspace.is_shared:
+        from .sync import configure_driver
+
+        configure_driver(context, workspace)
+    label = "No longer trusted" if remove else "Trusted"
+    data = {"path": str(workspace.root), "trusted": not remove}
+    return Result(data, [f"{label}: {workspace.root}"])

@@ -9,10 +9,12 @@ from importlib import import_module
 from itertools import takewhile
 from typing import Annotated, Any, get_type_hints
 
+from typer import Argument
+
 from ..context import CommonOptions, Context, build_process_context
 from ..errors import MemError, RejectedError, UsageError
-from .commands import COMMANDS, GROUPS
-from .render import Result, print_message, print_result
+from .commands import COMMANDS, GROUPS, MODULES
+from .terminal import Result, print_message, print_result
 
 RANGE = re.compile(r" +\[(?:[\d.]+<=)?x[<>]=[\d.]+\]")  # of a number, in typer's help
 VALUE_OPTIONS = ("--workspace", "--scope")
@@ -100,8 +102,10 @@ def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Con
     """Parse the options of a command and call it. Return the context with the common options."""
     import typer
 
-    module = import_module(f".{COMMANDS[name].module or name}", __package__)
-    function = getattr(module, f"run_{name.replace('-', '_')}")
+    module = import_module(f".{MODULES.get(name, name)}", __package__)
+    prefix = name.replace("-", "_")
+    function = getattr(module, f"run_{prefix}")
+    known_fields = getattr(module, f"{prefix.upper()}_FIELDS", ())
     parsed: dict[str, Any] = {}
     parser = build_parser(context, name, function, parsed.update)
     if any(word in HELP for word in takewhile(lambda word: word != "--", arguments)):
@@ -114,7 +118,7 @@ def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Con
             return context, Result(lines=[usage, *details.split("\n")])
     # The vendored parser's errors have no public base class.
     parser_error: Any = typer.BadParameter.__mro__[2]
-    words = complete_json_option(arguments, getattr(module, "FIELDS", ()))
+    words = complete_json_option(arguments, known_fields)
     try:
         parser.main(words, prog_name=f"mem {name}", standalone_mode=False)
     except parser_error as error:
@@ -128,7 +132,7 @@ def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Con
         fields=tuple(part for part in (fields or "").split(",") if part and part != "*"),
     )
     check_scope(common.scope)
-    check_fields(common.fields, getattr(module, "FIELDS", ()))
+    check_fields(common.fields, known_fields)
     cleanups: list[Callable[[], None]] = []
     context = context._replace(common=common, cleanups=cleanups)
     try:
@@ -188,8 +192,7 @@ def build_parser(
 
 def note_failed_command(context: Context, name: str) -> None:
     """Let `mem undo` know that the last command changed nothing."""
-    from ..store.undo_log import note_failure
-    from ..store.workspace import get_workspaces
+    from ..store import get_workspaces, note_failure
 
     with suppress(MemError, OSError):
         note_failure(get_workspaces(context)[0], name)
@@ -295,3 +298,18 @@ def format_overview() -> str:
                 lines.append(f"  {name:11} {command.summary}")
     lines += ["", "Help of a command: mem COMMAND --help", ""]
     return "\n".join(lines)
+
+
+HELP_FIELDS = ()
+
+
+def run_help(
+    context: Context,
+    command: Annotated[str, Argument(help="The command.")] = "",
+) -> Result:
+    """Show the help of a command, or the list of commands."""
+    if not command:
+        return Result({}, format_overview().splitlines())
+    if command not in COMMANDS:
+        raise UsageError(f"unknown command {command!r}", suggest(command))
+    return call_command(context, command, ["--help"])[1]

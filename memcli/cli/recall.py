@@ -1,4 +1,4 @@
-"""mem recall: print the memories for a prompt."""
+"""Print what an agent is shown with a prompt, and at the start of a session."""
 
 import json
 from typing import Annotated, Any
@@ -8,17 +8,17 @@ from typer import Argument, Option
 from ..api import open_all
 from ..context import Context
 from ..errors import UsageError
-from ..recall.gate import get_least_relevance, measure_need, needs_memory
 from ..recall.pack import FORMATS, Pack, build_pack
-from ..recall.prompt import queue_memories
+from ..recall.prompt import get_least_relevance, measure_need, needs_memory, queue_memories
 from ..recall.shown import Shown, load_shown
-from .render import Result
+from ..recall.start import HEADINGS, PAGE, build_start
+from .terminal import Result
 
 MEMORY_FIELDS = (
     *("id", "name", "layer", "kind", "type", "text", "date", "source", "path"),
     *("relevance", "score", "parts"),
 )
-FIELDS = (*MEMORY_FIELDS, "memories", "sections", "left_out", "tokens")
+RECALL_FIELDS = (*MEMORY_FIELDS, "memories", "sections", "left_out", "tokens")
 
 
 def run_recall(
@@ -102,3 +102,45 @@ def explain_pack(pack: Pack, prompt: str) -> list[str]:
             lines += [item.text, f"  left out: {item.why}"]
             listed.add(item.text)
     return lines
+
+
+CONTEXT_FIELDS = ("section", "text", "why", "id", "lines", "tokens", "left_out")
+
+
+def run_context(
+    context: Context,
+    session: Annotated[str, Option(help="Id of a session: record what it was shown.")] = "",
+    resumed: Annotated[
+        bool, Option("--resumed", help="Print only what the session was not shown yet.")
+    ] = False,
+    explain: Annotated[
+        bool, Option("--explain", help="Show why each line is there, and how many tokens it uses.")
+    ] = False,
+) -> Result:
+    """Print what an agent is shown when a session starts.
+
+    It consists of the protocol, MEMORY.md, the rules of this project, where work stopped, and the
+    latest memories.
+    """
+    workspaces = open_all(context)
+    shown = load_shown(str(context.state_folder or ""), session)
+    start = build_start(workspaces, shown, is_resumed=resumed)
+    shown.save()
+    data = {
+        "lines": start.lines,
+        "text": start.text,
+        "tokens": start.count_tokens(),
+        "left_out": start.left_out,
+    }
+    if not explain:
+        return Result(data, start.text.splitlines())
+    page_tokens = start.count_tokens(PAGE)
+    lines = [f"{start.count_tokens() - page_tokens} tokens, plus {page_tokens} for MEMORY.md"]
+    for section, heading in HEADINGS.items():
+        chosen = [line for line in start.lines if line.section == section]
+        if chosen:
+            lines.append(f"{heading[3:]}: {start.count_tokens(section)} tokens")
+            lines += [f"  {line.text}  ({line.why})" for line in chosen if line.text.strip()]
+    if start.left_out:
+        lines.append(f"Left out: {start.left_out:,}")
+    return Result(data, lines)

@@ -7,14 +7,13 @@ from typer import Argument, Option
 from ..api import add_gates, open_all
 from ..context import Context
 from ..errors import ChangedError, MemError, NotFoundError
-from ..formats.text import count_noun
+from ..formats import count_noun
 from ..reconcile.review import Choice, Question, answer_questions, get_text, list_questions
+from ..store import Workspace
 from ..store.undo import undo
-from ..store.workspace import Workspace
-from .render import Result, clean_line, print_message
-from .terminal import read_key
+from .terminal import Result, clean_line, print_message, read_key
 
-FIELDS = ("id", "kind", "text", "reason", "memories", "answers", "answer", "undo")
+REVIEW_FIELDS = ("id", "kind", "text", "reason", "memories", "answers", "answer", "undo")
 KEYS = {"o": "older", "n": "newer", "k": "both", "a": "accept", "r": "reject"}
 KEY_TEXTS = {"both": "keep both"}  # other answers say what they do
 LABELS = {

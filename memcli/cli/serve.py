@@ -26,7 +26,7 @@ from ..context import Context, build_context
 from ..errors import BusyError, MemError, NotFoundError, UnavailableError
 from . import ask
 from .main import run
-from .render import Result, print_message
+from .terminal import Result, print_message
 
 LIMIT_SECONDS = 0.2  # for a caller to send its request, and to take its answer
 LOOK_SECONDS = 5.0  # between checks whether the process is still wanted
@@ -194,7 +194,7 @@ def load_everything(context: Context) -> Any:
     """Import what commands need, and open the model as a command does. None without a model."""
     for command in ask.READING:
         import_module(f".{command}", __package__)
-    from ..index.model import open_embedder, prepare_model
+    from ..index import open_embedder, prepare_model
 
     with suppress(MemError):  # each command reports it
         prepare_model(context.cache_folder)

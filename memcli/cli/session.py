@@ -8,22 +8,17 @@ from typer import Argument, Option
 from ..api import add_gates, open_all, open_target
 from ..context import Context
 from ..errors import MemError, NotFoundError, RejectedError, UsageError
-from ..formats.session import parse_event
-from ..formats.text import count_noun, shorten
-from ..index.index import open_index
-from ..store import sessions
-from ..store.commit import Replace, commit_one, read_file
-from ..store.sessions import Session
-from ..store.workspace import Workspace
-from .render import Result
-from .terminal import ask
+from ..formats import count_noun, parse_event, shorten
+from ..index import open_index
+from ..store import Replace, Session, Workspace, commit_one, read_file, sessions
+from .terminal import Result, ask
 from .write import explain_place
 
-SESSION_FIELDS = (
+SUMMARY_FIELDS = (
     *("id", "created_at", "updated_at", "state"),
     *("message_count", "token_count", "agent"),
 )
-FIELDS = (*SESSION_FIELDS, "messages", "added", "moved", "undo")
+SESSION_FIELDS = (*SUMMARY_FIELDS, "messages", "added", "moved", "undo")
 MOST_SHOWN = 20  # imported conversations; --json has all
 ACTIONS = ("append", "ls", "show", "import", "compact", "clear", "end", "delete")
 
@@ -104,7 +99,7 @@ def list_all(context: Context, limit: int) -> Result:
             about = f"  {about}" if about else ""
             lines.append(f"{day}  {count}, {session.state.lower()}{about}  ({session.id})")
             rows.append([session.id, session.updated_at, session.state, session.message_count])
-            items.append({name: getattr(session, name) for name in SESSION_FIELDS})
+            items.append({name: getattr(session, name) for name in SUMMARY_FIELDS})
     code = 0 if items else 1
     data = {"sessions": items[:limit]}
     return Result(data, lines[:limit], rows[:limit], exit_code=code, nothing="no conversations")
@@ -137,7 +132,7 @@ def show(workspace: Workspace, session: Session, limit: int) -> Result:
     index = open_index(workspace)
     text = index.read_text(f"{sessions.find_sessions_folder(workspace)}/{session.id}/session.jsonl")
     lines = [line for line in (text or "").split("\n") if line.strip()][-limit:]
-    data = {name: getattr(session, name) for name in SESSION_FIELDS}
+    data = {name: getattr(session, name) for name in SUMMARY_FIELDS}
     return Result({**data, "messages": lines}, lines)
 
 

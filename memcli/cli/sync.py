@@ -7,14 +7,14 @@ from typer import Argument, Option
 from ..api import open_existing, open_target
 from ..context import Context
 from ..errors import MemError, UsageError
-from ..store.workspace import Workspace
+from ..store import Workspace
 from ..sync.driver import CONFLICT_CODE, install_driver, merge_for_git
 from ..sync.report import Item, SyncResult, count_items
 from ..sync.sync import set_up_repository, sync
 from .hook_install import find_program
-from .render import Result, print_message
+from .terminal import Result, print_message
 
-FIELDS = ("remote", "branch", "committed", "sent", "received", "conflicts", "skipped")
+SYNC_FIELDS = ("remote", "branch", "committed", "sent", "received", "conflicts", "skipped")
 MOST_LINES = 10
 MARKS = {"added": "+", "changed": "~", "replaced": "-", "forgotten": "-", "deleted": "-"}
 WITHOUT_TEXT = {"forgotten": "a forgotten memory", "deleted": "a deleted memory"}
@@ -85,7 +85,7 @@ def render_sync(context: Context, done: SyncResult, *, dry_run: bool) -> Result:
             print_message(context, message)
         print_message(context, "mem review", "hint: ")
         messages = []
-    data = {name: getattr(done, name) for name in FIELDS}
+    data = {name: getattr(done, name) for name in SYNC_FIELDS}
     rows = [
         [way, item.action, item.path, item.text]
         for way, items in (("sent", done.sent), ("received", done.received))

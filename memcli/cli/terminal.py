@@ -1,12 +1,18 @@
-"""The person at the terminal: questions, the pager and the editor."""
+"""Print results and messages, ask questions, show progress."""
 
+import json
+import re
 import shlex
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
+from typing import Any
 
 from ..context import Context
 from ..errors import UsageError
-from ..store.settings import read_settings
-from ..store.workspace import Workspace
+from ..formats import CONTROL, split_words
+from ..store import Workspace, read_settings
 
 ESCAPE, END_OF_INPUT = "\x1b", "\x04"
 DEFAULT_EDITOR = "vi"  # like git
@@ -106,3 +112,167 @@ def run_editor(context: Context, workspace: Workspace, path: Path, otherwise: st
         raise UsageError(
             f"the editor ended with an error ({done.returncode})", "nothing was changed"
         )
+
+
+BOLD, PLAIN = "\033[1m", "\033[0m"
+
+
+@dataclass
+class Result:
+    """The output of a command."""
+
+    data: dict[str, Any] = field(default_factory=dict)  # for --json
+    lines: Sequence[str] = ()  # for a terminal
+    rows: Sequence[Sequence[Any]] | None = None  # for a pipe; None: the lines
+    messages: Sequence[str] = ()  # for stderr
+    highlight: Sequence[str] = ()  # words to set in bold on a terminal
+    exit_code: int = 0
+    nothing: str = ""  # what to say without lines: on a terminal, or if the exit code is not 0
+
+
+def print_result(context: Context, result: Result) -> None:
+    for message in result.messages:
+        print_message(context, message)
+    lines = [clean_line(line) for line in result.lines]
+    if result.nothing and not lines and not result.rows:
+        if result.exit_code:
+            print_message(context, result.nothing)
+        elif context.is_terminal:
+            lines = [result.nothing]
+    if context.common.as_json:
+        data = select_fields(build_plain(result.data), context.common.fields)
+        text = json.dumps(data, ensure_ascii=False)
+        # JSON escapes some control characters only. A program gets every byte.
+        context.stdout.write(f"{clean_line(text) if context.is_terminal else text}\n")
+        return
+    # Scripts cut columns; people read sentences.
+    if result.rows is not None and not context.is_terminal:
+        for row in result.rows:
+            context.stdout.write("\t".join(format_cell(cell) for cell in row) + "\n")
+        return
+    if result.highlight and has_colors(context):
+        lines = highlight_words(lines, result.highlight)
+    text = "".join(f"{line}\n" for line in lines)
+    if context.is_terminal and len(lines) >= context.height > 0:
+        show_in_pager(context, text)
+    else:
+        context.stdout.write(text)
+
+
+def print_message(context: Context, message: str, prefix: str = "mem: ") -> None:
+    """Print a line on stderr, wrapped at words on a terminal."""
+    text = clean_line(f"{prefix}{message}")
+    if context.is_terminal:
+        import textwrap
+
+        wrapped = textwrap.wrap(
+            text,
+            context.width,
+            subsequent_indent="  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        text = "\n".join(wrapped)
+    context.stderr.write(f"{text}\n")
+
+
+def build_plain(value: Any) -> Any:
+    """Return dataclasses and tuples as JSON values."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return build_plain(asdict(value))
+    if isinstance(value, dict):
+        return {str(key): build_plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [build_plain(item) for item in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value)
+
+
+def select_fields(data: Any, fields: Sequence[str]) -> Any:
+    """Return the data with the named fields only: of each item if there is a list of items."""
+    if not fields:
+        return data
+    # `--json id` of a list means the id of each item.
+    lists = {name: items for name, items in data.items() if is_list_of_objects(items)}
+    if lists and not set(fields) <= set(data):
+        name, items = next(iter(lists.items()))
+        check_fields(fields, set(items[0]) if items else set(fields))
+        return {name: [{field: item.get(field) for field in fields} for item in items]}
+    check_fields(fields, set(data))
+    return {field: data.get(field) for field in fields}
+
+
+def is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+
+
+def check_fields(fields: Sequence[str], known: set[str]) -> None:
+    unknown = [name for name in fields if name not in known]
+    if unknown:
+        raise UsageError(f"unknown field {unknown[0]!r}", f"fields: {', '.join(sorted(known))}")
+
+
+def shorten_path(context: Context, path: str) -> str:
+    """Return a path with ~ for the home folder."""
+    home = context.environment.get("HOME", "")
+    return f"~{path[len(home) :]}" if home and path.startswith(f"{home}/") else path
+
+
+def format_cell(cell: Any) -> str:
+    text = f"{cell:.3f}" if isinstance(cell, float) else str(cell)
+    return CONTROL.sub("\ufffd", re.sub(r"[\t\r\n]+", " ", text))
+
+
+def clean_line(line: str) -> str:
+    """Return a line without control characters: a memory must not move the cursor."""
+    return CONTROL.sub("\ufffd", line.replace("\r", " "))
+
+
+def has_colors(context: Context) -> bool:
+    environment = context.environment
+    return (
+        context.is_terminal
+        and not environment.get("NO_COLOR")
+        and environment.get("TERM", "dumb") != "dumb"
+    )
+
+
+def highlight_words(lines: Sequence[str], words: Sequence[str]) -> list[str]:
+    """Return lines in which the words of a query are bold. Indented lines are details and stay."""
+    # One letter would light up half of the text.
+    stems = {word for text in words for word in split_words(text) if len(word) > 1}
+
+    def embolden(match: re.Match[str]) -> str:
+        return f"{BOLD}{match[0]}{PLAIN}" if match[0].casefold() in stems else match[0]
+
+    return [line if line.startswith(" ") else re.sub(r"\w+", embolden, line) for line in lines]
+
+
+PATIENCE = 2.0  # seconds without a line
+INTERVAL = 0.1
+BAR_WIDTH = 24
+
+
+def build_progress(context: Context, label: str) -> Callable[[int, int], None] | None:
+    """Return a function that shows how much is done, or None if stderr is no terminal."""
+    if not context.stderr.isatty():
+        return None
+    began = shown = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        is_visible = shown > began
+        if done >= total:
+            if is_visible:
+                context.stderr.write("\r\033[K")
+                context.stderr.flush()
+        elif now - began > PATIENCE and now - shown > INTERVAL:
+            bar = "#" * (BAR_WIDTH * done // total)
+            line = f"\r{label:12} [{bar:{BAR_WIDTH}}] {done:,} of {total:,}"
+            context.stderr.write(line[: context.width + 1])
+            context.stderr.flush()
+            shown = now
+
+    return show

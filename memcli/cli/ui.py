@@ -11,9 +11,9 @@ from typer import Option
 from ..api import open_all
 from ..context import Context
 from ..errors import MemError
-from ..index.model import open_embedder
+from ..index import open_embedder
 from ..ui.server import PageServer
-from .render import Result, print_message
+from .terminal import Result, print_message
 
 
 def run_ui(

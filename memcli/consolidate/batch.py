@@ -10,22 +10,31 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from ..formats.dates import format_time, parse_time
-from ..formats.ids import build_id
-from ..formats.records import format_history_record
-from ..formats.session import ANSWERED, CONTEXT, Message, parse_events, read_message
-from ..formats.text import build_digest, shorten
-from ..index.index import Index, open_index
-from ..store.commit import Append, read_file
-from ..store.sessions import (
+from ..formats import (
+    ANSWERED,
+    CONTEXT,
+    Message,
+    build_digest,
+    build_id,
+    format_history_record,
+    format_time,
+    parse_events,
+    parse_time,
+    read_message,
+    shorten,
+)
+from ..index import Index, open_index
+from ..store import (
     ARCHIVE,
     EVENTS,
+    Append,
     Session,
+    Workspace,
     find_events_file,
     find_sessions_folder,
+    read_file,
     read_session,
 )
-from ..store.workspace import Workspace
 from .rules import PROJECT_LINE
 
 TOOL_CHARACTERS = 400

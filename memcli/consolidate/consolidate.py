@@ -11,13 +11,19 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..errors import ChangedError, LlmError, MemError, UsageError
-from ..index.index import open_index
+from ..index import open_index
 from ..reconcile.admit import write_memories
 from ..reconcile.changes import Outcome, clean_text
 from ..reconcile.forget import forget_described
-from ..store.commit import ChangeGroup, Replace
-from ..store.sessions import Session, change_metadata, list_sessions, read_session
-from ..store.workspace import Workspace
+from ..store import (
+    ChangeGroup,
+    Replace,
+    Session,
+    Workspace,
+    change_metadata,
+    list_sessions,
+    read_session,
+)
 from .batch import (
     CONSOLIDATED_SIZE,
     FALLBACK_TO,

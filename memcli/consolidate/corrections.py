@@ -28,7 +28,7 @@ from .language import (
 )
 
 if TYPE_CHECKING:
-    from ..formats.session import Message
+    from ..formats import Message
 
 REPLY_LINES = 12  # of the end of the conversation that a reply without "no" may correct
 TABLE = "statements.toml"

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..data import pattern, words
-from ..formats.session import CONTEXT
-from ..formats.text import split_words
+from ..formats import CONTEXT, split_words
 
 if TYPE_CHECKING:
-    from ..formats.session import Message
+    from ..formats import Message
 
 WORD = re.compile(r"[^\W_]+")
 STEM = 5

@@ -5,13 +5,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from ..errors import LlmError
-from ..formats.page import find_promoted_lines
-from ..formats.text import build_digest, find_conflict_line
+from ..formats import build_digest, find_conflict_line, find_promoted_lines
 from ..llm.client import ask, is_configured
 from ..reconcile.changes import mask_text
-from ..store.commit import ChangeGroup, Replace, commit, read_file
-from ..store.files import save_private
-from ..store.workspace import Workspace
+from ..store import ChangeGroup, Replace, Workspace, commit, read_file, save_private
 
 PROMPT = """\
 Shorten the page below to less than {limit:,} bytes. Merge what repeats and drop filler words. \

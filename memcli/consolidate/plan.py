@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from ..errors import LlmError
-from ..formats.session import Message
-from ..formats.text import build_words_digest, find_words, shorten
-from ..index.index import open_index
+from ..formats import Message, build_words_digest, find_words, shorten
+from ..index import open_index
 from ..llm.client import ask, is_configured
 from ..reconcile.draft import Draft
-from ..store.workspace import Workspace
+from ..store import Workspace
 from .batch import Batch, choose_project, get_said_at
-from .digest import build_history_text
+from .compaction import build_history_text
 from .language import find_own_sentences
 from .reply import SYSTEM, Proposal, Reply, build_prompt, find_known_memories, parse_reply
 from .rules import Statement, find_statements

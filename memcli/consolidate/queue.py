@@ -1,16 +1,21 @@
-"""One consolidation at a time in each workspace, and consolidation in the background."""
+"""Run consolidations: one at a time in each workspace, in the background, and after `init`.
+
+After `init`, the conversations that agents stored before mem was installed are consolidated.
+"""
 
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..errors import BusyError, LlmError
-from ..formats.text import count_noun
-from ..store.sessions import Session, get_session, list_sessions
-from ..store.workspace import Workspace
+from ..errors import BusyError, LlmError, MemError
+from ..formats import count_noun
+from ..llm.client import is_configured
+from ..store import Session, Workspace, get_session, list_sessions
+from ..transcripts.importer import import_file
 from .batch import find_due_messages
 from .compaction import HARD_LIMIT, compact_session, needs_compaction
 from .consolidate import BatchResult, consolidate_sessions, find_due_sessions
@@ -161,3 +166,42 @@ def is_running(folder: Path) -> bool:
             return False
     except (Timeout, OSError):
         return True
+
+
+@dataclass
+class PastResult:
+    """Counts of imported conversations and of new memories."""
+
+    conversations: int = 0
+    memories: int = 0
+    is_in_background: bool = False  # a language model still reads the conversations
+    problems: list[str] = field(default_factory=list)
+
+
+def learn_from_transcripts(
+    workspace: Workspace,
+    paths: Sequence[Path],
+    progress: Callable[[int, int], None] | None = None,
+) -> PastResult:
+    """Import conversations and consolidate those that have ended.
+
+    With a language model, this takes half a minute for each, so it runs in the background.
+    """
+    result = PastResult()
+    for number, path in enumerate(paths, 1):
+        try:
+            imported = import_file(workspace, path, [])
+        except (MemError, OSError) as error:
+            result.problems.append(f"{path}: {error}")
+            continue
+        result.conversations += len(imported)
+        if progress:
+            progress(number, len(paths))
+    due = find_due_sessions(workspace)
+    if is_configured(workspace):
+        result.is_in_background = start_background(workspace, due)
+    elif due:
+        done, _ = run_consolidation(workspace, use_llm=False)
+        actions = [outcome.action for batch in done for outcome in batch.memories]
+        result.memories = actions.count("saved")
+    return result

@@ -10,14 +10,11 @@ from datetime import tzinfo
 from typing import Any
 
 from ..errors import LlmError, UnavailableError
-from ..formats.dates import parse_time
-from ..formats.entry import TYPES
-from ..formats.text import CONTROL, cut_middle
-from ..index.filters import Filter
-from ..index.index import IndexedEntry, open_index
+from ..formats import CONTROL, TYPES, cut_middle, parse_time
+from ..index import Filter, IndexedEntry, open_index
 from ..llm.json_parser import read_fields
 from ..reconcile.changes import mask_text
-from ..store.workspace import Workspace
+from ..store import Workspace
 from .batch import LONGEST_MESSAGE, TOOL, Batch
 
 MOST_KNOWN = 20  # existing memories that the model sees

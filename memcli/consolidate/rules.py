@@ -8,8 +8,25 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from .corrections import Reading, find_correction, find_said, has_report, is_ended, is_new_value
+from .language import (
+    FEWEST_WORDS,
+    WORD,
+    Line,
+    find_lines,
+    find_names,
+    find_near_lines,
+    find_own_sentences,
+    format_sentence,
+    is_positive,
+    is_statement,
+    match_start,
+    search_pattern,
+    split_opening,
+)
+
 if TYPE_CHECKING:
-    from ..formats.session import Message
+    from ..formats import Message
 
 MESSAGES_BACK = 12  # in which a corrected value is looked up
 STATEMENTS_BACK = 200  # of which a correction or a forget removes some
@@ -37,7 +54,6 @@ class Statement(NamedTuple):
 
 def find_statements(messages: Sequence["Message"]) -> list[Statement]:
     """Return the statements of a conversation in their order, except withdrawn ones."""
-    from .reading import read_message
 
     statements: dict[str, Statement] = {}
     project = last_id = ""
@@ -67,7 +83,6 @@ def find_requests(text: str) -> list[Statement]:
     """Return what a prompt asks to remember or to forget."""
     if not REQUEST_WORD.search(text):
         return []
-    from .reading import read_message
 
     found = read_message(text, [])
     return [item for item in found if item.kind in ("request", "forget") and item.text]
@@ -92,3 +107,225 @@ def is_replaced(old: Statement, new: Statement) -> bool:
         return len(shared) * 2 > len(find_content(new.text))
     wrong, text = new.corrects.casefold(), old.text.casefold()
     return bool(wrong) and len(shared) >= 2 and (wrong in text or text.rstrip(".") in wrong)
+
+
+LONGEST = 400
+SHORT_WITHDRAWAL = 60
+GUARDS = ("question", "hypothetical", "this_session", "narrow", "for_now")
+TYPES = {"rule": "constraint", "preference": "preference", "correction": "correction"}
+
+
+def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
+    """Return the statements of a message, without ids.
+
+    A statement of kind forget without text withdraws the last statement of the message before.
+    """
+    found: list[Statement] = []
+    sentences = find_own_sentences(text)
+    bodies = ["" if item.is_quoting else split_opening(item.text)[1] for item in sentences]
+    last = -1  # the number of the sentence that the last statement is from
+    lines = find_lines(earlier)
+    near = find_near_lines(earlier)
+    is_approving = bool(match_start("approving", text))
+    reading = Reading("", [], lines, near, earlier, is_approving, is_objection(earlier), "")
+    for number, sentence in enumerate(sentences):
+        opening, body = split_opening(sentence.text)
+        is_result = bool(match_start("result", opening))
+        # "Should I use it? Nah, I'll stay with the old one" corrects nothing.
+        is_answer = number > 0 and bool(search_pattern("question", sentences[number - 1].text))
+        is_correcting = bool(search_pattern("correcting", opening)) and not is_answer
+        correction = search_pattern("self_correction", body)
+        withdrawn = body[: correction.start()] if correction else ""
+        if correction:
+            body, is_correcting = body[correction.end() :], True
+        if sentence.is_quoting or search_pattern("label", sentence.text):
+            reading = reading._replace(previous="", is_correcting=False)
+            continue
+        is_correcting = is_correcting or reading.is_correcting
+        before = bodies[: max(0, number - 1)]
+        reading = reading._replace(
+            following=[later.text for later in sentences[number + 1 :] if not later.is_quoting],
+            is_correcting=is_correcting,
+            lines=[*lines, *(Line(text, False) for text in before if is_statement(text))],
+            withdrawn=withdrawn,
+        )
+        statement = None
+        withdrawal = search_pattern("withdrawn", body)
+        if withdrawal:
+            # "That comment is out of date, ignore it" speaks about what the agent has said.
+            is_about_agent = is_clause_about(body[: withdrawal.start()], near)
+            if len(body) < SHORT_WITHDRAWAL and not is_about_agent:
+                if not found:
+                    found = [Statement("", "", "forget")]
+                elif last == number - 1:
+                    found = found[:-1]
+        elif found and last == number - 1 and is_continuing(body, found[-1], near):
+            found[-1] = found[-1]._replace(text=f"{found[-1].text} {format_sentence(body)}")
+            last = number
+        else:
+            statement = read_request(body, reading)
+            if statement is None and not is_guarded(body):
+                statement = read_standing(opening + body, body, reading, needs_previous=is_result)
+            if statement and statement.text:
+                found.append(statement)
+                last = number
+        reading = reading._replace(
+            previous="" if search_pattern("question", body) else body,
+            # "Oh no wait. I just opened the mail. We fly on the 14th."
+            is_correcting=(is_correcting or is_denying(body, near) or is_ended(body, reading))
+            and statement is None,
+        )
+    return found
+
+
+def is_continuing(body: str, last: Statement, near: Sequence[Line]) -> bool:
+    """Return whether a sentence is a part of the statement before it."""
+    if last.kind == "correction":
+        # "No, it isn't LaTeX. It's Typst.", "We don't use LaTeX. The PDF comes from Typst."
+        # "Priya is in neurology. The cardiologist is Pradeep."
+        is_over = match_start("ended", last.text) and is_new_value(body, near)
+        is_more = is_over or (is_bare_denial(last.text) and is_positive(body))
+        is_more = is_more or is_clause_about(body, near)
+        if match_start("pointing", body):
+            return True
+        if is_more and not (is_guarded(body) or find_kind(body)):
+            return True
+    # "In all other cases 19 %", "Never accept them blindly."
+    is_rest = find_kind(body) and match_start("dependent", body)
+    return bool(match_start("continuing", body) or is_rest)
+
+
+def read_request(body: str, reading: Reading) -> Statement | None:
+    """Return the explicit request of a sentence, or None if it is none.
+
+    The text is empty if the request is for this session only or asks a question.
+    """
+    kind = "request"
+    tail = search_pattern("tail_request", body)
+    middle = search_pattern("mid_request", body)
+    if match_start("bare_request", body):
+        wanted = reading.previous or get_short_text(reading.earlier)
+    elif tail:
+        wanted = body[: tail.start()]
+    elif middle:
+        wanted = body[middle.end() :]
+        # "Rename the scans, and remember that negatives stay" first says what to do now.
+        if not middle[0].endswith(" that "):
+            wanted = f"{body[: middle.start()]}, {wanted}"
+    else:
+        match = match_start("forget", body)
+        kind = "forget" if match else kind
+        match = match or match_start("request", body)
+        if match is None:
+            return None
+        wanted = body[match.end() :]
+        # "Can you remember that I use tabs?" asks for it, "Remember the parser bug?" does not.
+        if match[0].casefold().startswith(("can you", "could you", "would you", "will you")):
+            wanted = wanted.rstrip("? ")
+    if not WORD.search(wanted):
+        # "Remember this:" with a list below it.
+        wanted = " ".join(format_sentence(sentence) for sentence in reading.following)
+    if kind == "forget":
+        # "Forget that we want QR bills, the client is happy without."
+        clause = wanted.partition(", ")[0]
+        wanted = clause if " " in clause else wanted
+    if search_pattern("question", wanted) or search_pattern("this_session", body):
+        return Statement("", "", kind)
+    if is_dependent(wanted):
+        before = reading.previous or get_short_text(reading.earlier)
+        wanted = f"{format_sentence(before)} {format_sentence(wanted)}" if before else ""
+    memory_type = TYPES.get(find_kind(wanted), "fact")
+    return Statement(format_sentence(wanted), memory_type if kind == "request" else "", kind)
+
+
+def read_standing(
+    sentence: str, body: str, reading: Reading, *, needs_previous: bool
+) -> Statement | None:
+    """Return the rule, preference or correction that a sentence states."""
+    correction = find_correction(sentence, body, reading)
+    kind = "correction" if correction else find_kind(body)
+    text, corrects = correction or (body, "")
+    if not kind:
+        return None
+    is_joined = reading.is_correcting and is_dependent(reading.previous)
+    denied = match_start("denied", reading.previous) if is_joined else None
+    if denied and text == body and WORD.search(reading.previous, denied.end()):
+        # "It's not down, staging moved. The db is on quillon now."
+        rest = format_sentence(reading.previous[denied.end() :])
+        text = f"{rest} {format_sentence(body)}"
+    if text == body and (needs_previous or is_dependent(body)):
+        if not reading.previous and not needs_previous:
+            return None
+        text = f"{format_sentence(reading.previous)} {format_sentence(body)}".strip()
+    if is_short(text):
+        return None
+    # A decision binds as a rule does, but its memory may fade.
+    memory_type = TYPES.get(kind, "fact")
+    is_general = kind in ("rule", "preference") or match_start("standing", body)
+    if not correction and is_general and has_report(reading):
+        # "Everything is logged with structlog" after "I added print statements".
+        kind, corrects = "correction", find_said(body, reading)
+    kind = "rule" if kind == "decision" else kind
+    return Statement(format_sentence(text), memory_type, kind, corrects=corrects)
+
+
+def find_kind(sentence: str) -> str:
+    """Return whether a sentence is a rule, a decision or a preference, or an empty string."""
+    body = format_sentence(sentence).rstrip(".!")
+    is_preference = search_pattern("preference", body) and not search_pattern("no_preference", body)
+    if is_preference and match_start("first_person", body):
+        return "preference"
+    if search_pattern("rule", body) and not search_pattern("no_rule", body):
+        return "rule"
+    if is_preference:
+        return "preference"
+    return "decision" if search_pattern("decision", body) else ""
+
+
+def is_clause_about(body: str, lines: Sequence[Line]) -> bool:
+    """Return whether a sentence states something about what the agent has said."""
+    is_about = any(find_names(body) & find_names(line.text) for line in lines)
+    return is_about and bool(match_start("clause", body)) and is_positive(body)
+
+
+def is_bare_denial(text: str) -> bool:
+    """Return whether a sentence says only what is not true, so that the next may say what is."""
+    denied = match_start("denied", text)
+    return denied is not None and not text[denied.end() :].strip(" ,;:.!–—")
+
+
+def is_denying(body: str, lines: Sequence[Line]) -> bool:
+    """Return whether a sentence only denies something that was said: "Not the last name."."""
+    names = find_names(body) if match_start("denied", body) else set()
+    return any(names & find_names(line.text) for line in lines)
+
+
+def is_objection(earlier: Sequence["Message"]) -> bool:
+    """Return whether the last message of the user only says that something is wrong."""
+    said = earlier[-2] if len(earlier) > 1 and earlier[-2].speaker == "user" else None
+    if said is None or (len(earlier) > 2 and earlier[-3].text.rstrip().endswith("?")):
+        return False
+    opening, body = split_opening(said.text)
+    is_short = len(body.split()) < FEWEST_WORDS or is_bare_denial(body)
+    return bool(search_pattern("correcting", opening)) and is_short
+
+
+def is_dependent(body: str) -> bool:
+    """Return whether a sentence means nothing without the sentence before it."""
+    return bool(match_start("pointing", body) or match_start("dependent", body))
+
+
+def is_guarded(body: str) -> bool:
+    """Return whether a sentence asks, supposes, or speaks about now only."""
+    return len(body) > LONGEST or any(search_pattern(guard, body) for guard in GUARDS)
+
+
+def is_short(text: str) -> bool:
+    return len(WORD.findall(text)) < FEWEST_WORDS and text.isascii()
+
+
+def get_short_text(earlier: Sequence["Message"]) -> str:
+    """Return the message that "remember that" points at, if it is short and holds no quote."""
+    sentences = find_own_sentences(earlier[-1].text) if earlier else []
+    text = " ".join(sentence.text for sentence in sentences)
+    return "" if len(text) > LONGEST or any(item.is_quoting for item in sentences) else text

@@ -1,1 +1,162 @@
 """Files as values: text in, values out. Nothing here touches the disk."""
+
+from typing import TYPE_CHECKING
+
+from .. import import_lazily
+
+if TYPE_CHECKING:
+    from .chunks import Chunk
+    from .dates import (
+        add_month,
+        describe_day,
+        find_day_in_name,
+        format_time,
+        parse_end,
+        parse_period,
+        parse_time,
+    )
+    from .entry import (
+        EPISODIC,
+        FIELDS,
+        PROCEDURAL,
+        SOURCES,
+        SPELLINGS,
+        STATUS_SPELLINGS,
+        STATUSES,
+        TRUST,
+        TYPES,
+        Entry,
+        distrust_entry,
+        edit_entry,
+        find_claim,
+        find_new_strings,
+        fold_key,
+        format_entry,
+        is_forgotten_reworded,
+        read_entry,
+        read_file_time,
+        read_id,
+        read_key,
+        read_list,
+        read_tags,
+        replace_body,
+        shorten_id,
+    )
+    from .frontmatter import FrontmatterError, edit, format_document, get_body, get_content, parse
+    from .ids import ALPHABET, build_id, build_slug, is_id
+    from .json_stream import BLANK, CutOffError, JsonStream, LongValue
+    from .merge import find_added_lines, merge_lines, merge_sequences
+    from .page import (
+        HEADING,
+        PROMOTED_LINE,
+        PageError,
+        PromotedLine,
+        add_promoted_lines,
+        find_promoted_lines,
+        format_promoted_line,
+        list_promoted_lines,
+        replace_promoted_line,
+        split_sections,
+        strip_comments,
+        unlink_line,
+    )
+    from .records import (
+        HISTORY_HEADING,
+        NOTE_START,
+        Record,
+        format_history_record,
+        format_note,
+        split_history,
+    )
+    from .retention import FADED, can_fade, compute_retention
+    from .session import (
+        ANSWERED,
+        CONTEXT,
+        LONGEST_LINE,
+        UNDATED,
+        Message,
+        find_texts,
+        parse_event,
+        parse_events,
+        parse_messages,
+        read_content,
+        read_message,
+        split_lines,
+    )
+    from .text import (
+        BYTES_PER_TOKEN,
+        CONTROL,
+        HIDDEN_MARK,
+        LIST_MARK,
+        SENTENCE_END,
+        SHORT,
+        SUMMARY_LENGTH,
+        WORD,
+        Passage,
+        PassageFinder,
+        Problem,
+        build_digest,
+        build_keyed_digest,
+        build_text_digest,
+        build_words_digest,
+        count_noun,
+        count_tokens,
+        cut_middle,
+        decode,
+        find_conflict_line,
+        find_control_character,
+        find_strings,
+        find_words,
+        fold_name,
+        is_binary,
+        is_whole_line,
+        normalize,
+        replace_passages,
+        shorten,
+        split_words,
+        summarize,
+        summarize_texts,
+    )
+
+__getattr__ = import_lazily(
+    __name__,
+    {
+        "chunks": "Chunk",
+        "dates": (
+            "add_month describe_day find_day_in_name format_time parse_end parse_period parse_time"
+        ),
+        "entry": (
+            "EPISODIC Entry FIELDS PROCEDURAL SOURCES SPELLINGS STATUSES "
+            "STATUS_SPELLINGS TRUST TYPES distrust_entry edit_entry find_claim "
+            "find_new_strings fold_key format_entry is_forgotten_reworded "
+            "read_entry read_file_time read_id read_key read_list read_tags "
+            "replace_body shorten_id"
+        ),
+        "frontmatter": "FrontmatterError edit format_document get_body get_content parse",
+        "ids": "ALPHABET build_id build_slug is_id",
+        "json_stream": "BLANK CutOffError JsonStream LongValue",
+        "merge": "find_added_lines merge_lines merge_sequences",
+        "page": (
+            "HEADING PROMOTED_LINE PageError PromotedLine add_promoted_lines "
+            "find_promoted_lines format_promoted_line list_promoted_lines "
+            "replace_promoted_line split_sections strip_comments unlink_line"
+        ),
+        "records": (
+            "HISTORY_HEADING NOTE_START Record format_history_record format_note split_history"
+        ),
+        "retention": "FADED can_fade compute_retention",
+        "session": (
+            "ANSWERED CONTEXT LONGEST_LINE Message UNDATED find_texts parse_event "
+            "parse_events parse_messages read_content read_message split_lines"
+        ),
+        "text": (
+            "BYTES_PER_TOKEN CONTROL HIDDEN_MARK LIST_MARK Passage PassageFinder "
+            "Problem SENTENCE_END SHORT SUMMARY_LENGTH WORD build_digest "
+            "build_keyed_digest build_text_digest build_words_digest count_noun "
+            "count_tokens cut_middle decode find_conflict_line "
+            "find_control_character find_strings find_words fold_name is_binary "
+            "is_whole_line normalize replace_passages shorten split_words summarize "
+            "summarize_texts"
+        ),
+    },
+)

@@ -1,11 +1,11 @@
-"""Plain text: decoding, problems with their lines, summaries, words, digests and tokens.
+"""Plain text: decoding, problems with their lines, summaries, words, digests, tokens, passages.
 
 The action hook imports this module, so it imports nothing that is slow to load.
 """
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 try:
@@ -181,3 +181,61 @@ def build_words_digest(text: str) -> bytes:
 def summarize_texts(texts: Sequence[str], noun: str) -> str:
     """Return a single text itself, and the number of several: `2 memories`."""
     return texts[0] if len(texts) == 1 else count_noun(len(texts), noun)
+
+
+SHORT = 4
+LINE_PREFIX = re.compile(r"\[\d\d:\d\d\]|\b(?:user|assistant):|^- |\d+\.", re.IGNORECASE)
+
+
+class Passage(NamedTuple):
+    """A passage with the words of a wanted text."""
+
+    start: int
+    end: int
+    id: str  # of the wanted text
+
+
+class PassageFinder:
+    """Finds passages with the words of the wanted texts, given by id."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.by_first_word: dict[str, list[tuple[list[str], str]]] = {}
+        for text_id, text in texts.items():
+            words = [word for _, _, word in find_words(normalize(text))]
+            if words:
+                self.by_first_word.setdefault(words[0], []).append((words, text_id))
+
+    def find(self, text: str) -> list[Passage]:
+        """Return the passages of a normalized text, in order."""
+        places = find_words(text) if self.by_first_word else []
+        words = [word for _, _, word in places]
+        passages = []
+        for number, word in enumerate(words):
+            for wanted, text_id in self.by_first_word.get(word, ()):
+                last = number + len(wanted)
+                # The first word is only a quick test.
+                if words[number:last] != wanted:
+                    continue
+                start, end = places[number][0], places[last - 1][1]
+                if len(wanted) >= SHORT or is_whole_line(text, start, end):
+                    passages.append(Passage(start, end, text_id))
+        return sorted(passages)
+
+
+def is_whole_line(text: str, start: int, end: int) -> bool:
+    """Return whether a passage is a line of its own, except for list marks, times and speakers."""
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", end)
+    around = text[line_start:start] + text[end : line_end if line_end >= 0 else len(text)]
+    return not WORD.search(LINE_PREFIX.sub("", around))
+
+
+def replace_passages(text: str, passages: list[Passage], mark: str) -> str:
+    """Return a normalized text with a mark for each passage. Line numbers stay the same."""
+    pieces = []
+    position = 0
+    for start, end, _ in passages:
+        if start >= position:
+            pieces += [text[position:start], mark, "\n" * text.count("\n", start, end)]
+        position = max(position, end)
+    return "".join([*pieces, text[position:]])

@@ -1,7 +1,50 @@
 """The search index: derived from the files, rebuilt whenever they change."""
 
 import os
+from typing import TYPE_CHECKING
+
+from .. import import_lazily
 
 # Read by numpy's BLAS when it is imported. With threads of its own it takes 40 to 60 ms longer to
 # import, and scans 10,000 vectors in 8 ms instead of 1, because the threads wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+if TYPE_CHECKING:
+    from .database import FILE, TOKENIZER, open_database, read_passages
+    from .filters import Filter, build_chunk_sql, build_filter, build_sql, find_files, parse_date
+    from .forgotten import ForgottenTexts, load_forgotten
+    from .index import COLUMNS, KINDS, Index, IndexedEntry, build_entry, open_index
+    from .model import open_embedder, prepare_model
+    from .reader import ParsedFile, read_entry_file
+    from .refresh import Progress
+    from .scan import list_all_files, read_ignored_patterns, remove_leftovers, scan_workspace
+    from .settled import is_settled
+    from .words import (
+        UNSPACED,
+        find_content_words,
+        find_spellings,
+        get_stop_words,
+        is_one_edit_apart,
+        split_query,
+    )
+    from .writer import delete_file, rebuild_spellings, store_file
+
+__getattr__ = import_lazily(
+    __name__,
+    {
+        "database": "FILE TOKENIZER open_database read_passages",
+        "filters": "Filter build_chunk_sql build_filter build_sql find_files parse_date",
+        "forgotten": "ForgottenTexts load_forgotten",
+        "index": "COLUMNS Index IndexedEntry KINDS build_entry open_index",
+        "model": "open_embedder prepare_model",
+        "reader": "ParsedFile read_entry_file",
+        "refresh": "Progress",
+        "scan": "list_all_files read_ignored_patterns remove_leftovers scan_workspace",
+        "settled": "is_settled",
+        "words": (
+            "UNSPACED find_content_words find_spellings get_stop_words "
+            "is_one_edit_apart split_query"
+        ),
+        "writer": "delete_file rebuild_spellings store_file",
+    },
+)

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..formats.text import build_digest
+from ..formats import build_digest
 
 FILE = "index.db"
 MATRIX_FILE = "vectors.f32"

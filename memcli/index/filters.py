@@ -7,8 +7,7 @@ from datetime import datetime, tzinfo
 from typing import Any, NamedTuple
 
 from ..errors import UsageError
-from ..formats.dates import format_time, parse_period, parse_time
-from ..formats.entry import FIELDS, SPELLINGS, STATUSES
+from ..formats import FIELDS, SPELLINGS, STATUSES, format_time, parse_period, parse_time
 from .index import KINDS, Index
 
 CONDITION = re.compile(r"\s*([\w.-]+)\s*(>=|<=|!=|=|>|<|~)\s*(.*?)\s*", re.DOTALL)

@@ -3,11 +3,19 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from ..formats.frontmatter import get_content
-from ..formats.passages import SHORT, Passage, PassageFinder, is_whole_line, replace_passages
-from ..formats.text import HIDDEN_MARK, build_digest, find_words, normalize
-from ..store.machine import Machine
-from ..store.workspace import Workspace
+from ..formats import (
+    HIDDEN_MARK,
+    SHORT,
+    Passage,
+    PassageFinder,
+    build_digest,
+    find_words,
+    get_content,
+    is_whole_line,
+    normalize,
+    replace_passages,
+)
+from ..store import Machine, Workspace
 from .database import Database
 
 # A purged text is looked for from the start of a sentence on: a digest per word would be slow.

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import UnavailableError
-from ..formats.text import HIDDEN_MARK, Problem
-from ..store.undo_log import recover
-from ..store.workspace import Workspace
+from ..formats import HIDDEN_MARK, Problem
+from ..store import Workspace, recover
 from .database import (
     MATRIX_FILE,
     Database,
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from .forgotten import ForgottenTexts
-    from .model import Embedder
-    from .vectors import Matrix
+    from .model import Embedder, Matrix
 
 KINDS = ("entry", "memory", "history", "note", "session", "document")
 
@@ -119,7 +117,7 @@ class Index:
     @property
     def matrix(self) -> "Matrix":
         if self._matrix is None:
-            from .vectors import Matrix
+            from .model import Matrix
 
             self._matrix = Matrix(self.database)
         return self._matrix
@@ -147,7 +145,7 @@ class Index:
         missing = "vector is null" if with_sessions else "vector is null and kind <> 'session'"
         if not self.run(f"select 1 from chunks where {missing} limit 1").fetchone():
             return 0
-        from .vectors import embed_missing
+        from .model import embed_missing
 
         pending = self.run(f"select count(*) from chunks where {missing}").fetchone()[0]
         embedder = self.get_embedder(is_bulk=seconds is None or pending > 200)

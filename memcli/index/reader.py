@@ -9,25 +9,33 @@ import os
 from dataclasses import dataclass, field, replace
 from stat import S_ISREG
 
-from ..formats import chunks as cutting
-from ..formats import frontmatter
-from ..formats.chunks import Chunk
-from ..formats.dates import find_day_in_name, format_time, parse_time
-from ..formats.entry import FIELDS, TRUST, Entry, distrust_entry, read_entry, read_file_time
-from ..formats.page import find_promoted_lines, replace_promoted_line
-from ..formats.session import Message, parse_messages
-from ..formats.text import (
+from ..formats import (
+    FIELDS,
     HIDDEN_MARK,
+    TRUST,
     WORD,
+    Chunk,
+    Entry,
+    Message,
     Problem,
     build_digest,
     decode,
+    distrust_entry,
     find_conflict_line,
+    find_day_in_name,
+    find_promoted_lines,
     find_strings,
+    format_time,
+    frontmatter,
     is_binary,
+    parse_messages,
+    parse_time,
+    read_entry,
+    read_file_time,
+    replace_promoted_line,
 )
-from ..store.obsidian import find_tags, find_title, render_canvas
-from ..store.workspace import Workspace
+from ..formats import chunks as cutting
+from ..store import Workspace, find_tags, find_title, render_canvas
 from .forgotten import ForgottenTexts
 from .scan import Stat
 
@@ -95,7 +103,7 @@ def parse_file(
     workspace: Workspace, path: str, data: bytes, stat: Stat, forgotten: ForgottenTexts
 ) -> ParsedFile:
     """Parse the bytes of a file and pass its text through the gate. Bad content raises nothing."""
-    from ..store.gates import has_secret_name  # which a search that reads no file does not need
+    from ..store import has_secret_name  # which a search that reads no file does not need
 
     parsed = ParsedFile(path, workspace.get_kind(path), stat, build_digest(data))
     if has_secret_name(path):
@@ -164,7 +172,7 @@ def pass_gate(
     if hidden:
         reason = "repeats a forgotten memory: hidden in every output"
         parsed.problems.append(Problem(line or 1, reason, "forgotten"))
-    from ..secrets.scanner import redact, scan
+    from ..secrets import redact, scan
 
     findings = scan(text, personal=workspace.settings["secrets.personal"])
     parsed.masked += len(findings)

@@ -4,9 +4,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..formats.frontmatter import get_content
-from ..formats.text import build_digest
-from ..store.workspace import Workspace
+from ..formats import build_digest, get_content
+from ..store import Workspace
 from .database import Database
 from .scan import Listing, format_path, scan_workspace
 from .settled import is_settled

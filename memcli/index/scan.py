@@ -5,10 +5,8 @@ import os
 from dataclasses import dataclass, field
 from stat import S_ISREG
 
-from ..formats.text import build_digest
-from ..store.ignore import is_ignored, read_patterns
-from ..store.obsidian import read_excluded
-from ..store.workspace import TEMPORARY_PREFIX, Workspace
+from ..formats import build_digest
+from ..store import TEMPORARY_PREFIX, Workspace, is_ignored, read_excluded, read_patterns
 
 Stat = tuple[int, int, int, int]
 """Modification and change time in nanoseconds, size in bytes, inode."""
@@ -170,7 +168,7 @@ def format_path(path: str) -> str:
 
 def remove_leftovers(workspace: Workspace) -> list[str]:
     """Delete the temporary files of killed commands, and return their paths."""
-    from ..store.commit import hold_lock, remove_temporary_file
+    from ..store import hold_lock, remove_temporary_file
 
     with hold_lock(workspace):
         leftovers = scan_workspace(workspace).leftovers

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from .. import data
-from ..formats.text import split_words
+from ..formats import split_words
 
 MOST_TERMS = 64
 # Thai, Lao, Burmese, Khmer, Chinese, Japanese and Korean: no blanks between words, or particles

@@ -6,9 +6,16 @@ import time
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from ..formats.entry import Entry, fold_key
-from ..formats.text import Problem, build_digest, build_text_digest, build_words_digest, fold_name
-from ..store.workspace import Workspace
+from ..formats import (
+    Entry,
+    Problem,
+    build_digest,
+    build_text_digest,
+    build_words_digest,
+    fold_key,
+    fold_name,
+)
+from ..store import Workspace
 from .database import Database
 from .forgotten import ForgottenTexts, load_forgotten
 from .reader import ParsedFile, parse_file, read_bytes

@@ -16,9 +16,8 @@ from contextlib import suppress
 from typing import IO
 
 from ..errors import LlmError
-from ..formats.text import shorten
-from ..store.gates import redact_text
-from ..store.workspace import Workspace
+from ..formats import shorten
+from ..store import Workspace, redact_text
 from . import FOLDER_PREFIX, INSIDE_VARIABLE
 
 LARGEST_ANSWER = 8 * 1024 * 1024  # bytes; an endless answer must not fill the disk

@@ -1,22 +1,140 @@
 """Rate how well a rule fits one step of an action, by words and paths alone.
 
-The rating is a sum. Names count most: a pattern in the rule's `files` matches a file of the step,
-the text names such a file, or it names the program and no other use of it. Otherwise shared words
-count, and a word that few rules have counts more. One shared word is never enough, because it can
-be a coincidence. A rule that recommends what the step does anyway is rated 0.
+A shell command is taken apart into steps: each program with its words, flags and files. The rating
+is a sum. Names count most: a pattern in the rule's `files` matches a file of the step, the text
+names such a file, or it names the program and no other use of it. Otherwise shared words count,
+and a word that few rules have counts more. One shared word is never enough, because it can be a
+coincidence. A rule that recommends what the step does anyway is rated 0.
 """
 
+import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
-from ..formats.text import WORD
-from .commands import WORDS, Step
+from ..formats import WORD
+
+LONGEST_COMMAND = 4_000  # characters of a command line
+MOST_WORDS = 30  # of one program
+FIRST_WORDS = 4  # among which a subcommand is
+HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n.*?^\s*\2[ \t]*$", re.DOTALL | re.MULTILINE)
+# The command that a shell or another host runs.
+INNER = re.compile(r"\b(?:(ssh (?:-\S+ )*[\w.@-]+)|(?:ba|z)?sh -\w*c) (['\"])(.*?)\2", re.DOTALL)
+NO_WORD = re.compile(r"\\\n|\d?>&\d|&(?=>)")  # a joined line, and streams such as `2>&1`
+QUOTED = r"""(?:"(?:\\.|[^"\\])*"|'[^']*'|\\.|[^\s;|&()<>'"\\])+"""
+SHELL_WORD = re.compile(rf"{QUOTED}|[;|&()\n]+|[<>]+", re.DOTALL)
+QUOTE = re.compile(r"\\(.)|[\"']")
+COMMAND_FLAG = re.compile(r"(-\w(?=\d+$)|-[^=]+)=?(.*)", re.DOTALL)  # -j8 is the flag -j
+
+
+def read_words() -> dict[str, frozenset[str]]:
+    """Read the lists of words: paragraphs of a name, a colon and the words."""
+    path = os.path.join(os.path.dirname(__file__), "..", "data", "action_words.txt")
+    with open(path, encoding="utf-8") as file:
+        text = re.sub(r"(?m)^#.*\n", "", file.read())
+    lists = [paragraph.partition(":") for paragraph in text.split("\n\n")]
+    return {name.strip(): frozenset(words.split()) for name, _, words in lists}
+
+
+WORDS = read_words()
+
+
+class Step(NamedTuple):
+    """One thing that an action does: it changes a file, or runs a program."""
+
+    program: str = ""  # without its folder; empty if a file is changed
+    words: tuple[str, ...] = ()  # subcommands, targets and other arguments
+    flags: frozenset[str] = frozenset()  # and variables: VCR=all
+    paths: tuple[str, ...] = ()  # files that it may change
+
+
+def parse_command(text: str, folder: str) -> list[Step]:
+    """Return the programs of a command line, except those that only read."""
+    # A here-document is the text of a file, not a command.
+    line = INNER.sub(r"\1 ; \3 ; ", HEREDOC.sub(r"\3", text[:LONGEST_COMMAND]))
+    steps: list[Step] = []
+    part: list[str] = []
+    for quoted in [*SHELL_WORD.findall(NO_WORD.sub(" ", line)), ";"]:
+        if quoted[0] not in ";|&()\n":
+            part.append(QUOTE.sub(r"\1", quoted))
+            continue
+        step = build_step(part, folder)
+        if step.program or step.paths:
+            steps.append(step)
+        if part[:1] == ["cd"]:
+            folder = os.path.join(folder, part[-1])
+        part = []
+    return steps
+
+
+def build_step(part: list[str], folder: str) -> Step:
+    """Build a step from the words of a command. One that only reads has no program."""
+    part, variables = remove_wrappers(part)
+    program = re.sub(r"^(python|pip)[\d.]+$", r"\1", get_program_name(part[0])) if part else ""
+    flags = set(variables)
+    words: list[str] = []
+    changed: list[str] = []
+    for previous, word in pairwise(part[:MOST_WORDS]):
+        argument = word
+        flag = COMMAND_FLAG.fullmatch(word)
+        if flag:
+            flags.add(flag[1])
+            if len(flag[1]) < 4:
+                flags.update(f"-{letter}" for letter in flag[1][1:])  # -xvf is -x -v -f
+            argument = flag[2]
+        if previous.startswith(">"):
+            changed.append(word)
+        elif argument and " " not in argument and argument[0] not in "<>":
+            words.append(argument)
+    if program == "git" and "-f" in flags:
+        flags.add("--force")
+    if is_reading(program, words, flags):
+        program, words = "", []
+    for word in words:
+        # Most other programs take names, which can be those of folders: `git switch docs`.
+        if program in WORDS["writing"] or "/" in word or "." in word:
+            changed.append(word)
+    paths = tuple(os.path.normpath(os.path.join(folder, path)) for path in changed)
+    return Step(program, tuple(words), frozenset(flags), paths)
+
+
+def remove_wrappers(part: list[str]) -> tuple[list[str], list[str]]:
+    """Return a command without `sudo`, `uv run` and the like, and the variables it is given."""
+    variables = []
+    while part:
+        is_runner = "+".join(part[:2]) in WORDS["runners"]
+        if re.match(r"\w+=", part[0]):
+            variables.append(part[0])
+        elif not (is_runner or is_wrapper(part[0])):
+            break
+        part = part[2:] if is_runner else part[1:]
+    return part, variables
+
+
+def is_wrapper(word: str) -> bool:
+    """Return whether a word is a program that runs another, or an option or number for it."""
+    name = get_program_name(word)
+    return name in WORDS["wrappers"] or bool(re.match(r"-|\d+$", name))
+
+
+def get_program_name(word: str) -> str:
+    return word.rpartition("/")[2].strip(".")
+
+
+def is_reading(program: str, words: Sequence[str], flags: Set[str]) -> bool:
+    """Return whether a command only reads, as `git log`, `make -n` or `sed` without -i do."""
+    if not program or program in WORDS["reading"] or flags & WORDS["harmless_flags"]:
+        return True
+    if program == "sed" and "-i" not in flags:
+        return True
+    return not WORDS["reading_subcommands"].isdisjoint(words[:FIRST_WORDS])
+
 
 ENOUGH = 1.0  # a rule with a lower rating is not shown
-LONGEST = 2_000  # characters of a rule: the time grows with their square
+LONGEST_RULE = 2_000  # characters of a rule: the time grows with their square
 SUBJECT_WORDS = 4  # a name after more words than that is rarely what a clause is about
 # A logistic regression over 400 actions (python -m bench.actions … --unseen), divided by the
 # difference between its bias and a threshold that shows two rules without need in 100 actions.
@@ -28,9 +146,11 @@ SENTENCE_END, CLAUSE_END = re.compile(r"[.!?:]\s|\n"), re.compile(r"[.!?:;,]\s|\
 # Words that can be the verb after a program's name: `make fails`, `pytest doesn't`.
 VERB = re.compile(r"(?!apply)[a-z]{2,}(?:[^s]s|ed|ly)|\w+n't")
 PATH_LIKE = re.compile(r"(?!e\.g|i\.e|and/or).*(?:[/*]|\w\.\w{1,10}$).*|\.\w+")
-FLAG = re.compile(r"(?<![\w-])(?:--[a-zA-Z][\w-]*|-[a-zA-Z](?=\d)|-[a-zA-Z][\w-]*)|\b[A-Z_]+=\w+")
+RULE_FLAG = re.compile(
+    r"(?<![\w-])(?:--[a-zA-Z][\w-]*|-[a-zA-Z](?=\d)|-[a-zA-Z][\w-]*)|\b[A-Z_]+=\w+"
+)
 # Flags and paths are compared as such, not as words.
-NO_WORDS = re.compile(rf"{FLAG.pattern}|(?<![^\s`])[^\s`]*\w[/:]\w[^\s`]*")
+NO_WORDS = re.compile(rf"{RULE_FLAG.pattern}|(?<![^\s`])[^\s`]*\w[/:]\w[^\s`]*")
 NEGATION = re.compile(r"(?i)\b(?:not|never|no|don't|avoid|nobody|instead of|rather than)\b")
 # The text next to a name that the rule recommends: `use uv`, `uv instead of pip`.
 ADVICE_BEFORE = re.compile(r"(?i)\b(?:use|run|then|with|via|by|of|from) `?(?:[\w./:]+ )?$")
@@ -47,11 +167,11 @@ class Rule:
     """A rule, lesson or correction, prepared for comparisons."""
 
     def __init__(self, text: str, type_: str, files: Sequence[str] = ()) -> None:
-        text = text[:LONGEST]
+        text = text[:LONGEST_RULE]
         self.text, self.type, self.files = text, type_, files
         tokens = {token.rstrip(".:!?").lower() for token in TOKEN.findall(text)}
         self.names = list(filter(PATH_LIKE.fullmatch, tokens))
-        flags = list(FLAG.finditer(text))
+        flags = list(RULE_FLAG.finditer(text))
         self.advised = {match[0] for match in flags if self.is_advice(match.start())}
         self.refused = {match[0] for match in flags} - self.advised
         sentences = [list_stems(part) for part in SENTENCE_END.split(NO_WORDS.sub(" - ", text))]

@@ -1,23 +1,33 @@
 """Find the memories that fit a prompt, in all workspaces, ordered by relevance and retention.
 
-Everything comes from the index, so it has passed the gate: no secrets, nothing forgotten.
+Everything comes from the index, so it has passed the gate: no secrets, nothing forgotten. A search
+that takes too long goes on in a background process, and the next prompt delivers what it finds.
 """
 
+import json
+import os
 import re
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-from ..formats.entry import EPISODIC, PROCEDURAL
-from ..formats.retention import can_fade, compute_retention
-from ..formats.text import HIDDEN_MARK, fold_name, split_words
-from ..index.filters import Filter
-from ..index.index import Index, IndexedEntry, open_index
-from ..index.words import get_stop_words
+from ..formats import (
+    EPISODIC,
+    HIDDEN_MARK,
+    PROCEDURAL,
+    can_fade,
+    compute_retention,
+    fold_name,
+    split_words,
+)
+from ..index import Filter, Index, IndexedEntry, get_stop_words, open_index
 from ..search.query import stem_word
-from ..search.search import Hit, SearchOptions, search
-from ..search.snippets import build_snippet, split_sentences
-from ..store.workspace import Workspace
-from .shown import RECORD_TIME
+from ..search.search import Hit, SearchOptions, build_snippet, search, split_sentences
+from ..store import Workspace, save_private
+from .shown import RECORD_TIME, Shown
 from .visible import is_passage_for, is_recallable, read_body, read_passage
 
 LAYERS = ("working", "episodic", "semantic", "procedural")
@@ -208,3 +218,80 @@ def is_named_in(entry: IndexedEntry, names: dict[str, str]) -> bool:
         if typed and (entry.type == "entity" or not typed.islower() or not typed.isalpha()):
             return True
     return False
+
+
+def start_late_search(workspace: Workspace, prompt: str, shown: Shown) -> None:
+    """Start `mem recall --late` for a prompt. Nobody waits for it."""
+    import subprocess
+
+    context = workspace.context
+    session = shown.record.get("session")
+    if not session or not shown.path:
+        return
+    command = [sys.executable, "-P", "-m", "memcli", "recall", "--late", "--session", session]
+    for option, value in (
+        ("--workspace", context.common.workspace),
+        ("--scope", context.common.scope),
+    ):
+        command += [option, value] if value else []
+    # Without a new session, the agent would kill it together with the hook.
+    with suppress(OSError):
+        process = subprocess.Popen(
+            [*command, "-"],
+            cwd=context.folder,
+            env=dict(context.environment),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        assert process.stdin is not None
+        process.stdin.write(prompt.encode("utf-8", "replace"))
+        process.stdin.close()
+
+
+def save_queued(memories: Sequence[Memory], shown: Shown) -> None:
+    """Save which memories the next prompt of a session gets."""
+    if not shown.path:
+        return
+    rows = [
+        [str(memory.workspace.root), memory.id, memory.relevance]
+        for memory in memories
+        if memory.id and memory.id not in shown.ids
+    ]
+    path = get_queue_path(shown)
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        save_private(path, json.dumps(rows).encode())
+
+
+def read_queued(workspaces: Sequence[Workspace], shown: Shown) -> list[Memory]:
+    """Return the memories found for the last prompt, and delete the record of them."""
+    if not shown.path:
+        return []
+    path = get_queue_path(shown)
+    try:
+        # Renamed first, so that two hooks at the same moment do not both deliver it.
+        taken = path.with_name(f"{path.name}.{os.getpid()}")
+        path.rename(taken)
+        rows: Any = json.loads(taken.read_bytes())
+        taken.unlink()
+    except (OSError, ValueError):
+        return []
+    memories = []
+    for workspace in workspaces:
+        wanted = {row[1]: float(row[2]) for row in rows if row[0] == str(workspace.root)}
+        if not wanted:
+            continue
+        index = open_index(workspace)
+        reader = MemoryReader(index, "")
+        marks = ", ".join("?" * len(wanted))
+        where = f"status = 'active' and id in ({marks})"
+        for entry in index.list_entries(where, tuple(wanted)):
+            if is_recallable(workspace, entry):
+                memories.append(reader.build_from_entry(entry, wanted[entry.id]))
+    return sorted(memories, key=lambda memory: -memory.score)
+
+
+def get_queue_path(shown: Shown) -> Path:
+    return Path(f"{shown.path}.late")

@@ -8,14 +8,10 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from ..errors import MemError
-from ..formats.page import HEADING
-from ..formats.text import count_tokens
-from ..index.index import open_index
-from ..store.workspace import Workspace
-from .gate import shorten_prompt
-from .memories import LAYERS, Memory, find_memories
-from .prompt import LIMITS, describe_memory, record_access
-from .render import (
+from ..formats import HEADING, count_tokens
+from ..index import open_index
+from ..store import Workspace
+from .lookup import (
     Budget,
     escape_text,
     get_new_sentences,
@@ -23,6 +19,8 @@ from .render import (
     render_line,
     render_memory,
 )
+from .memories import LAYERS, Memory, find_memories
+from .prompt import LIMITS, describe_memory, record_access, shorten_prompt
 from .shown import Shown
 from .visible import is_passage_for, list_records, read_page
 

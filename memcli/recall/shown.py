@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from ..formats.text import SENTENCE_END, WORD, build_digest, count_tokens
+from ..formats import SENTENCE_END, WORD, build_digest, count_tokens
 
 FOLDER = "shown"
 # Keys of a record: when the start was shown, and the workspaces of each folder.

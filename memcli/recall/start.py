@@ -8,14 +8,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..formats.page import HEADING
-from ..formats.text import BYTES_PER_TOKEN, WORD, count_noun, count_tokens
-from ..index.index import Index, IndexedEntry, open_index
+from ..formats import BYTES_PER_TOKEN, HEADING, WORD, count_noun, count_tokens
+from ..index import Index, IndexedEntry, open_index
 from ..reconcile.pairs import find_outdated_ids
-from ..search.snippets import split_sentences
-from ..store.sessions import name_session, read_session
-from ..store.workspace import Workspace
-from .render import (
+from ..search.search import split_sentences
+from ..store import Workspace, name_session, read_session
+from .lookup import (
     CLOSING,
     OPENING,
     Budget,
@@ -25,14 +23,7 @@ from .render import (
     render_line,
 )
 from .shown import START_TIME, Shown
-from .visible import (
-    OUTDATED,
-    is_passage_for,
-    is_recallable,
-    list_records,
-    read_body,
-    read_page,
-)
+from .visible import OUTDATED, is_passage_for, is_recallable, list_records, read_body, read_page
 
 PROTOCOL = """\
 # mem: your long-term memory

@@ -8,15 +8,9 @@ from datetime import datetime
 from pathlib import Path
 
 from ..errors import MemError
-from ..formats.dates import parse_time
-from ..formats.page import PROMOTED_LINE, strip_comments
-from ..formats.records import Record, split_history
-from ..index.database import read_passages
-from ..index.index import Index, IndexedEntry
-from ..store.git import run_git
-from ..store.sessions import read_session
-from ..store.workspace import Workspace
-from ..store.worktrees import find_repository
+from ..formats import PROMOTED_LINE, Record, parse_time, split_history, strip_comments
+from ..index import Index, IndexedEntry, read_passages
+from ..store import Workspace, find_repository, read_session, run_git
 
 OUTDATED = "may be outdated"
 MOST_FILES = 3  # each may cost two git processes

@@ -10,22 +10,30 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import MemError, RejectedError
-from ..formats.entry import Entry, fold_key, format_entry, read_list
-from ..formats.frontmatter import FrontmatterError, parse
-from ..formats.text import build_words_digest, summarize, summarize_texts
-from ..index.index import Index, IndexedEntry, open_index
+from ..formats import (
+    Entry,
+    FrontmatterError,
+    build_words_digest,
+    fold_key,
+    format_entry,
+    parse,
+    read_list,
+    summarize,
+    summarize_texts,
+)
+from ..index import Index, IndexedEntry, open_index
 from ..search.names import get_entry
-from ..store.commit import (
+from ..store import (
     Append,
     ChangeGroup,
     Commit,
     Replace,
+    Workspace,
     check_group,
     commit,
     hold_lock,
     read_file,
 )
-from ..store.workspace import Workspace
 from .changes import (
     Outcome,
     Related,

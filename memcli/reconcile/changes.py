@@ -5,15 +5,17 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..errors import MemError, RejectedError
-from ..formats.entry import edit_entry, fold_key, replace_body
-from ..formats.frontmatter import FrontmatterError
-from ..formats.page import find_promoted_lines, replace_promoted_line
-from ..formats.text import CONTROL
-from ..index.forgotten import ForgottenTexts
-from ..index.index import Index, IndexedEntry, open_index
-from ..store.commit import Append, Commit, Replace, read_file
-from ..store.gates import redact_text
-from ..store.workspace import Workspace
+from ..formats import (
+    CONTROL,
+    FrontmatterError,
+    edit_entry,
+    find_promoted_lines,
+    fold_key,
+    replace_body,
+    replace_promoted_line,
+)
+from ..index import ForgottenTexts, Index, IndexedEntry, open_index
+from ..store import Append, Commit, Replace, Workspace, read_file, redact_text
 
 
 @dataclass

@@ -13,16 +13,23 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from ..errors import RejectedError, UsageError
-from ..formats.dates import format_time, parse_time
-from ..formats.entry import SOURCES, TRUST, TYPES, Entry, read_entry
-from ..formats.frontmatter import parse
-from ..formats.ids import build_id, build_slug, is_id
-from ..formats.text import summarize
-from ..index.index import Index, IndexedEntry, open_index
+from ..formats import (
+    SOURCES,
+    TRUST,
+    TYPES,
+    Entry,
+    build_id,
+    build_slug,
+    format_time,
+    is_id,
+    parse,
+    parse_time,
+    read_entry,
+    summarize,
+)
+from ..index import Index, IndexedEntry, open_index
 from ..search.names import get_entry
-from ..store.commit import ChangeGroup, Commit, Replace, commit, read_file
-from ..store.gates import redact_text
-from ..store.workspace import Workspace
+from ..store import ChangeGroup, Commit, Replace, Workspace, commit, read_file, redact_text
 from .changes import Outcome, mask_text
 
 UNDECIDED_DAYS = 90

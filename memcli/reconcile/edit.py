@@ -4,12 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import NotFoundError, RejectedError
-from ..formats.entry import TRUST, Entry, edit_entry, read_entry
-from ..formats.frontmatter import FrontmatterError, get_body, parse
-from ..index.index import IndexedEntry, open_index
+from ..formats import TRUST, Entry, FrontmatterError, edit_entry, get_body, parse, read_entry
+from ..index import IndexedEntry, open_index
 from ..search.names import NamedFile, find_named, get_entry
-from ..store.commit import Append, ChangeGroup, Replace, commit, commit_one, read_file
-from ..store.workspace import Workspace
+from ..store import Append, ChangeGroup, Replace, Workspace, commit, commit_one, read_file
 from .changes import (
     Outcome,
     build_outcome,

@@ -3,14 +3,10 @@
 from collections.abc import Sequence
 
 from ..errors import NotFoundError, RejectedError
-from ..formats.dates import format_time, parse_time
-from ..formats.frontmatter import get_body, get_content
-from ..formats.text import split_words, summarize_texts
-from ..index.index import Index, IndexedEntry, open_index
-from ..index.words import find_content_words
+from ..formats import format_time, get_body, get_content, parse_time, split_words, summarize_texts
+from ..index import Index, IndexedEntry, find_content_words, open_index
 from ..search.names import get_entry
-from ..store.commit import ChangeGroup, commit
-from ..store.workspace import Workspace
+from ..store import ChangeGroup, Workspace, commit
 from .changes import (
     ForgetResult,
     build_outcome,

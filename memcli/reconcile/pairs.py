@@ -10,12 +10,9 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from ..formats.entry import fold_key, read_entry, read_list
-from ..formats.frontmatter import parse
-from ..index.index import Index, IndexedEntry
-from ..index.words import get_stop_words
-from ..store.commit import read_file
-from ..store.workspace import Workspace
+from ..formats import fold_key, parse, read_entry, read_list
+from ..index import Index, IndexedEntry, get_stop_words
+from ..store import Workspace, read_file
 
 Pair = tuple[IndexedEntry, IndexedEntry]
 """Two memories, the older first."""

@@ -11,18 +11,35 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import BusyError, NotFoundError
-from ..formats.entry import read_id
-from ..formats.frontmatter import get_content
-from ..formats.page import replace_promoted_line
-from ..formats.passages import PassageFinder, replace_passages
-from ..formats.text import find_strings, normalize
-from ..index.index import Index, IndexedEntry, open_index
-from ..index.scan import list_all_files, remove_leftovers
-from ..index.writer import rebuild_spellings
-from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, read_file
-from ..store.git import run_git
-from ..store.undo_log import read_log
-from ..store.workspace import Workspace, find_own_workspace
+from ..formats import (
+    PassageFinder,
+    find_strings,
+    get_content,
+    normalize,
+    read_id,
+    replace_passages,
+    replace_promoted_line,
+)
+from ..index import (
+    Index,
+    IndexedEntry,
+    list_all_files,
+    open_index,
+    rebuild_spellings,
+    remove_leftovers,
+)
+from ..store import (
+    Append,
+    ChangeGroup,
+    Commit,
+    Replace,
+    Workspace,
+    commit,
+    find_own_workspace,
+    read_file,
+    read_log,
+    run_git,
+)
 from .changes import ForgetResult, build_outcome
 
 # A record or note whose text was purged.

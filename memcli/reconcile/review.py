@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ChangedError, UsageError
-from ..formats.text import build_digest, summarize_texts
-from ..index.index import Index, IndexedEntry, open_index
-from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, hold_lock, read_file
-from ..store.workspace import Workspace
+from ..formats import build_digest, summarize_texts
+from ..index import Index, IndexedEntry, open_index
+from ..store import Append, ChangeGroup, Commit, Replace, Workspace, commit, hold_lock, read_file
 from .admit import Admission
 from .changes import edit_file, follow_promoted_lines
 from .draft import InboxItem, build_inbox_draft, build_path, complete_draft, list_inbox

@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import LlmError, RejectedError, UnavailableError
-from ..formats.frontmatter import get_content
-from ..formats.text import split_words
-from ..index.index import KINDS, Index, IndexedEntry
-from ..index.words import find_content_words
-from ..store.workspace import Workspace
+from ..formats import get_content, split_words
+from ..index import KINDS, Index, IndexedEntry, find_content_words
+from ..store import Workspace
 from .draft import Draft, Neighbors
 
 if TYPE_CHECKING:

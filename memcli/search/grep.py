@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import UsageError
-from ..index.filters import Filter, build_sql
-from ..index.index import open_index
-from ..store.workspace import Workspace
+from ..index import Filter, build_sql, open_index
+from ..store import Workspace
 
 EXPRESSION_SECONDS = 10.0
 HUGE_COUNT = re.compile(r"\{[^}]*\d{4}")

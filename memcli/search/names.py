@@ -6,8 +6,8 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from ..errors import NotFoundError, RejectedError, UsageError
-from ..formats.text import fold_name, shorten
-from ..index.index import Index, IndexedEntry
+from ..formats import fold_name, shorten
+from ..index import Index, IndexedEntry
 
 ID_PART = re.compile(r"(?:mem_)?[0-9a-z]{6,16}|mem_[0-9a-z]+")
 # Four letters of Latin script, or two characters of Chinese. Anything shorter is in most names.

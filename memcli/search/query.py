@@ -4,8 +4,7 @@ import sqlite3
 from functools import cache
 from typing import NamedTuple
 
-from ..index.index import Index
-from ..index.words import find_spellings, is_one_edit_apart, split_query
+from ..index import Index, find_spellings, is_one_edit_apart, split_query
 
 TITLE_COUNT = 2  # a word of the title counts like two of the text
 # A word that only resembles one of the query counts less.
@@ -99,7 +98,7 @@ def stem_word(word: str) -> str:
 
 @cache
 def get_tokenizer() -> sqlite3.Connection:
-    from ..index.database import TOKENIZER
+    from ..index import TOKENIZER
 
     connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
     connection.execute(f'create virtual table words using fts5(body, tokenize="{TOKENIZER}")')

@@ -15,8 +15,7 @@ from heapq import nlargest
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..index.filters import Filter, build_chunk_sql
-from ..index.index import KINDS, Index
+from ..index import KINDS, Filter, Index, build_chunk_sql
 from .query import Term
 
 if TYPE_CHECKING:

@@ -1,1 +1,142 @@
 """The only code that changes files of a workspace."""
+
+from typing import TYPE_CHECKING
+
+from .. import import_lazily
+from .commit import commit
+
+if TYPE_CHECKING:
+    from .commit import (
+        Append,
+        ChangeGroup,
+        Commit,
+        Replace,
+        check_group,
+        commit_one,
+        hold_lock,
+        locate,
+        read_file,
+        read_text,
+        remove_temporary_file,
+        write_atomically,
+    )
+    from .files import (
+        is_ignored,
+        open_lock,
+        read_patterns,
+        read_small_text,
+        replace_whole,
+        save_private,
+    )
+    from .gates import (
+        build_forgotten_gate,
+        check_agent,
+        check_characters,
+        check_secrets,
+        find_secret_problems,
+        has_secret_name,
+        redact_text,
+    )
+    from .git import SAFE_OPTIONS, Repository, find_repository, read_line, run_git, run_program
+    from .init import (
+        HISTORY_PATHS,
+        LOCAL_PATHS,
+        SHARED_ONLY_PATHS,
+        Place,
+        add_lines,
+        choose_place,
+        create_workspace,
+    )
+    from .machine import LOG, Machine, make_mem_folder
+    from .obsidian import find_tags, find_title, read_excluded, render_canvas
+    from .sessions import (
+        ARCHIVE,
+        EVENTS,
+        METADATA,
+        Session,
+        append_events,
+        build_mask,
+        change_metadata,
+        count_events,
+        cut_masked,
+        find_events_file,
+        find_sessions_folder,
+        get_session,
+        has_last_line_end,
+        list_sessions,
+        mask_field,
+        mask_value,
+        name_session,
+        read_session,
+        repair_events,
+    )
+    from .settings import (
+        SETTINGS,
+        edit_settings_text,
+        format_setting,
+        hide_password,
+        parse_setting,
+        read_settings,
+    )
+    from .undo_log import (
+        Change,
+        Record,
+        find_log_folder,
+        find_undone_numbers,
+        note_failure,
+        prune_log,
+        read_failure,
+        read_log,
+        read_record,
+        recover,
+    )
+    from .workspace import (
+        MARK,
+        PURGED_IDS,
+        TEMPORARY_PREFIX,
+        Workspace,
+        find_own_workspace,
+        get_target_workspace,
+        get_workspaces,
+        open_folder,
+        parse_purged_ids,
+    )
+
+__getattr__ = import_lazily(
+    __name__,
+    {
+        "commit": (
+            "Append ChangeGroup Commit Replace check_group commit_one hold_lock "
+            "locate read_file read_text remove_temporary_file write_atomically"
+        ),
+        "files": ("is_ignored open_lock read_patterns read_small_text replace_whole save_private"),
+        "gates": (
+            "build_forgotten_gate check_agent check_characters check_secrets "
+            "find_secret_problems has_secret_name redact_text"
+        ),
+        "git": "Repository SAFE_OPTIONS find_repository read_line run_git run_program",
+        "init": (
+            "HISTORY_PATHS LOCAL_PATHS Place SHARED_ONLY_PATHS add_lines "
+            "choose_place create_workspace"
+        ),
+        "machine": "LOG Machine make_mem_folder",
+        "obsidian": "find_tags find_title read_excluded render_canvas",
+        "sessions": (
+            "ARCHIVE EVENTS METADATA Session append_events build_mask "
+            "change_metadata count_events cut_masked find_events_file "
+            "find_sessions_folder get_session has_last_line_end list_sessions "
+            "mask_field mask_value name_session read_session repair_events"
+        ),
+        "settings": (
+            "SETTINGS edit_settings_text format_setting hide_password parse_setting read_settings"
+        ),
+        "undo_log": (
+            "Change Record find_log_folder find_undone_numbers note_failure "
+            "prune_log read_failure read_log read_record recover"
+        ),
+        "workspace": (
+            "MARK PURGED_IDS TEMPORARY_PREFIX Workspace find_own_workspace "
+            "get_target_workspace get_workspaces open_folder parse_purged_ids"
+        ),
+    },
+)

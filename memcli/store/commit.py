@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import ChangedError, MemError, OutsideError, RejectedError
-from ..formats.frontmatter import get_content
-from ..formats.merge import merge_lines
+from ..formats import get_content, merge_lines
 from .files import LOCK_SECONDS, open_lock, sync_folder
 from .machine import make_mem_folder
 from .undo_log import (

@@ -10,9 +10,15 @@ import re
 from collections.abc import Callable
 
 from ..errors import RejectedError, SecretError
-from ..formats.entry import find_claim, find_new_strings, is_forgotten_reworded
-from ..formats.merge import find_added_lines
-from ..formats.text import Problem, find_conflict_line, find_control_character
+from ..formats import (
+    Problem,
+    find_added_lines,
+    find_claim,
+    find_conflict_line,
+    find_control_character,
+    find_new_strings,
+    is_forgotten_reworded,
+)
 from .commit import Append, ChangeGroup, Replace
 from .workspace import Gate, Workspace
 
@@ -73,7 +79,7 @@ def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
     for change in group.changes:
         if is_new(change) and has_secret_name(change.path):
             raise SecretError("the name of the file contains a secret", "choose another --path")
-    from ..secrets.scanner import scan
+    from ..secrets import scan
 
     personal = workspace.settings["secrets.personal"]
     changes: list[Replace | Append] = []
@@ -98,7 +104,7 @@ def has_secret_name(path: str) -> bool:
     """Return whether the name of a file or conversation contains a secret."""
     if not SECRET_MARK.search(path):
         return False
-    from ..secrets.scanner import scan
+    from ..secrets import scan
 
     return bool(scan(path))
 
@@ -142,7 +148,7 @@ def get_added_text(workspace: Workspace, change: Replace | Append) -> str:
 
 def redact_text(workspace: Workspace, text: str) -> str:
     """Return a text with its secrets masked."""
-    from ..secrets.scanner import redact, scan
+    from ..secrets import redact, scan
 
     return redact(text, scan(text, personal=workspace.settings["secrets.personal"]))
 
@@ -155,7 +161,7 @@ def redact_change(change: Replace | Append, redact_text: Callable[[str], str]) -
 
 def find_secret_problems(workspace: Workspace, text: str) -> list[Problem]:
     """Return the secrets of a text that does not come through the writer, such as a staged file."""
-    from ..secrets.scanner import scan
+    from ..secrets import scan
 
     findings = scan(text, personal=workspace.settings["secrets.personal"])
     return [Problem(item.line, f"{item.description} ({item.rule})", "secret") for item in findings]

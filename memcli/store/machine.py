@@ -13,7 +13,7 @@ from errno import ELOOP, ENOENT
 from pathlib import Path
 from typing import IO, Any
 
-from ..formats.text import build_keyed_digest, find_words, normalize
+from ..formats import build_keyed_digest, find_words, normalize
 from .files import LOCK_SECONDS, open_lock, read_small_text, save_private
 
 RECORD = "workspace.json"

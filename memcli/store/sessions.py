@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import NotFoundError, RejectedError, UsageError
-from ..formats.session import parse_event, parse_events
-from ..formats.text import build_digest, count_tokens, cut_middle
+from ..formats import build_digest, count_tokens, cut_middle, parse_event, parse_events
 from .commit import Replace, append_lines, hold_lock, locate, read_file, write_atomically
 from .gates import has_secret_name, redact_text
 from .workspace import Workspace

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from ..errors import UsageError
-from ..formats import frontmatter
-from ..formats.text import CONTROL
+from ..formats import CONTROL, frontmatter
 from .files import read_small_text
 
 COMMENT = re.compile(r"(?m)^[ \t]*#.*\n?|[ \t]+#[^\"'\n]*$")

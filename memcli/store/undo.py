@@ -4,16 +4,9 @@ import os
 import re
 
 from ..errors import NotFoundError, RejectedError
-from ..formats.merge import merge_lines
+from ..formats import merge_lines
 from .commit import Commit, hold_lock, locate, read_text, write_changes
-from .undo_log import (
-    Change,
-    Record,
-    find_log_folder,
-    find_undone_numbers,
-    read_log,
-    read_record,
-)
+from .undo_log import Change, Record, find_log_folder, find_undone_numbers, read_log, read_record
 from .workspace import Workspace
 
 CONFLICT = "\0conflict"

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import BusyError, MemError
-from ..formats.dates import format_time, parse_time
-from ..formats.text import normalize
+from ..formats import format_time, normalize, parse_time
 from .files import save_private, sync_folder
 from .workspace import Workspace
 
@@ -142,8 +141,7 @@ def purge_log(workspace: Workspace, paths: Iterable[str], texts: Iterable[str]) 
     """
     folder = find_log_folder(workspace)
     purged_paths = set(paths)
-    from ..formats.passages import PassageFinder
-    from ..formats.session import find_texts
+    from ..formats import PassageFinder, find_texts
 
     finder = PassageFinder({str(number): text for number, text in enumerate(texts)})
 

@@ -9,12 +9,11 @@ from zoneinfo import ZoneInfo
 
 from ..context import Context
 from ..errors import NotFoundError
-from ..formats.dates import describe_day, format_time, parse_time
-from ..formats.ids import is_id
+from ..formats import describe_day, format_time, is_id, parse_time
 from .files import read_small_text
+from .git import Repository, find_repository
 from .machine import Machine, build_machine, find_machine
 from .settings import Settings, read_settings
-from .worktrees import Repository, find_repository
 
 if TYPE_CHECKING:
     from .commit import ChangeGroup, Replace

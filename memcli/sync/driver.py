@@ -6,9 +6,7 @@ from pathlib import Path
 
 from ..context import Context
 from ..errors import BusyError, NotFoundError
-from ..store.commit import commit_one, read_text, write_atomically
-from ..store.git import run_git
-from ..store.workspace import MARK, Workspace, open_folder
+from ..store import MARK, Workspace, commit_one, open_folder, read_text, run_git, write_atomically
 from .files import change_attributes
 from .merge import merge_file
 

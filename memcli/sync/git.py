@@ -13,8 +13,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from ..errors import BusyError, MemError, RejectedError, UnavailableError
-from ..store.git import SAFE_OPTIONS, run_program
-from ..store.workspace import Workspace
+from ..store import SAFE_OPTIONS, Workspace, run_program
 
 # autocrlf=false: mem compares files byte by byte.
 SETTINGS = """

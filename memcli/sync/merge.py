@@ -14,16 +14,25 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ..formats import frontmatter
-from ..formats.entry import SPELLINGS, edit_entry, shorten_id
-from ..formats.frontmatter import FrontmatterError, format_document
-from ..formats.ids import ALPHABET, is_id
-from ..formats.merge import merge_lines, merge_sequences
-from ..formats.page import PROMOTED_LINE
-from ..formats.records import HISTORY_HEADING, NOTE_START
-from ..formats.session import parse_event
-from ..formats.session import split_lines as split_session
-from ..formats.text import build_digest, split_words
+from ..formats import (
+    ALPHABET,
+    HISTORY_HEADING,
+    NOTE_START,
+    PROMOTED_LINE,
+    SPELLINGS,
+    FrontmatterError,
+    build_digest,
+    edit_entry,
+    format_document,
+    frontmatter,
+    is_id,
+    merge_lines,
+    merge_sequences,
+    parse_event,
+    shorten_id,
+    split_words,
+)
+from ..formats import split_lines as split_session
 
 STATE = ("status", "forgotten_at", "reason", "superseded_by")
 LISTS = ("tags", "aliases", "sources", "files", "conflicts_with")

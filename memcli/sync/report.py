@@ -5,13 +5,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..formats.entry import read_entry
-from ..formats.frontmatter import FrontmatterError, parse
-from ..formats.text import count_noun
-from ..index.index import Index
+from ..formats import FrontmatterError, count_noun, parse, read_entry
+from ..index import Index
 from ..reconcile.changes import mask_text
 from ..reconcile.pairs import find_conflicts
-from ..store.workspace import Workspace
+from ..store import Workspace
 from .git import Repository
 
 MOST_SENTENCES = 20  # in a commit message

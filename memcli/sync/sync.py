@@ -13,16 +13,21 @@ from contextlib import contextmanager, suppress
 from tempfile import TemporaryDirectory
 
 from ..errors import BusyError, MemError, NotFoundError, RejectedError
-from ..index.index import open_index
+from ..index import open_index
 from ..reconcile.purge import purge_entries
-from ..store.commit import commit, hold_lock, read_file
-from ..store.files import open_lock
-from ..store.machine import make_mem_folder
-from ..store.workspace import MARK, Workspace, parse_purged_ids
-from .files import check_contents, check_own_repository, list_pending, prepare_files
+from ..store import (
+    MARK,
+    Workspace,
+    commit,
+    hold_lock,
+    make_mem_folder,
+    open_lock,
+    parse_purged_ids,
+    read_file,
+)
+from .files import TreeMerge, check_contents, check_own_repository, list_pending, prepare_files
 from .git import PASSWORD, GitError, Repository, explain_local_error
 from .report import Item, SyncResult, build_message, find_new_conflicts, list_items
-from .tree import TreeMerge
 
 TRIES = 8  # another machine may push first, or an editor may save a file during a sync
 MOVING = "refs/mem/moving"  # the commit whose files git is writing into the work tree

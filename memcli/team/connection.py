@@ -14,9 +14,9 @@ from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnavailableError
-from ..formats.dates import format_time
-from ..index.index import Index, open_index
-from ..store.workspace import Workspace
+from ..formats import format_time
+from ..index import Index, open_index
+from ..store import Workspace
 
 if TYPE_CHECKING:
     import psycopg

@@ -13,12 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import UnavailableError
-from ..formats.text import build_digest
-from ..index.database import TOKENIZER
-from ..index.index import Index, open_index
-from ..index.refresh import Progress
-from ..store.gates import find_secret_problems
-from ..store.workspace import Workspace
+from ..formats import build_digest
+from ..index import TOKENIZER, Index, Progress, open_index
+from ..store import Workspace, find_secret_problems
 from .connection import PUSH_SECONDS, SEARCH_SECONDS, Team, clear_pause, open_team
 
 if TYPE_CHECKING:

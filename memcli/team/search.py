@@ -10,16 +10,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import UnavailableError
-from ..formats.text import build_digest
-from ..index.database import open_database
-from ..index.filters import Filter
-from ..index.index import Index, open_index
-from ..index.reader import ParsedFile, read_entry_file
-from ..index.words import find_spellings, split_query
-from ..index.writer import delete_file, store_file
+from ..formats import build_digest
+from ..index import (
+    Filter,
+    Index,
+    ParsedFile,
+    delete_file,
+    find_spellings,
+    open_database,
+    open_index,
+    read_entry_file,
+    split_query,
+    store_file,
+)
 from ..search.query import stem_word
 from ..search.search import SearchOptions, SearchResult, search_workspace
-from ..store.workspace import Workspace
+from ..store import Workspace
 from .connection import SEARCH_SECONDS, Team, find_space, open_team
 from .push import build_labels, format_vector
 

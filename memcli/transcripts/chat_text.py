@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from datetime import tzinfo
 from typing import NamedTuple
 
-from ..formats.dates import format_time, parse_time
+from ..formats import format_time, parse_time
 from .transcript import Transcript
 
 NAME = "chat"

@@ -7,7 +7,7 @@ with releases, so unknown lines are skipped and counted.
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ..formats.session import read_content
+from ..formats import read_content
 from .transcript import JsonObject, Transcript, get_object, get_objects, get_text, read_timestamp
 
 NAME = "claude-code"

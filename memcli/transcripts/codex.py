@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..formats.session import read_content
-from ..formats.text import build_digest
+from ..formats import build_digest, read_content
 from .transcript import JsonObject, Transcript, get_object, get_objects, get_text, read_timestamp
 
 NAME = "codex"

@@ -12,8 +12,7 @@ from functools import cache
 from os import scandir
 from pathlib import Path
 
-from ..formats.dates import format_time
-from ..formats.session import read_content
+from ..formats import format_time, read_content
 from .claude_code import read_tool_parts
 from .transcript import JsonObject, Transcript, get_object, read_timestamp
 

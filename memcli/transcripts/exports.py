@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
-from ..formats.json_stream import CutOffError, JsonStream
+from ..formats import CutOffError, JsonStream
 from . import claude_code
 from .transcript import JsonObject, Transcript, get_object, get_objects, get_text, read_timestamp
 

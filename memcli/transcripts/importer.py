@@ -13,13 +13,18 @@ from typing import Any
 
 from ..context import Context
 from ..errors import MemError, NotFoundError
-from ..formats.dates import format_time
-from ..formats.session import UNDATED, parse_events, read_content
-from ..formats.text import build_digest
+from ..formats import UNDATED, build_digest, format_time, parse_events, read_content
 from ..llm import FOLDER_PREFIX
-from ..store.sessions import EVENTS, append_events, find_events_file, name_session
-from ..store.workspace import Workspace
-from ..store.worktrees import Repository, find_repository, read_line
+from ..store import (
+    EVENTS,
+    Repository,
+    Workspace,
+    append_events,
+    find_events_file,
+    find_repository,
+    name_session,
+    read_line,
+)
 from . import copilot, cursor, cursor_database, gemini, opencode
 from .reader import DATABASES, list_formats, read_file
 from .transcript import (

@@ -20,8 +20,7 @@ from types import ModuleType
 from typing import IO, Any, TextIO
 
 from ..errors import NotFoundError
-from ..formats.json_stream import CutOffError, JsonStream
-from ..formats.session import LONGEST_LINE, parse_event, parse_events
+from ..formats import LONGEST_LINE, CutOffError, JsonStream, parse_event, parse_events
 from . import (
     chat_text,
     claude_code,

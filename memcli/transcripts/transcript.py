@@ -11,11 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import NotFoundError
-from ..formats.dates import format_time, parse_time
-from ..formats.session import CONTEXT, read_content
-from ..store.ignore import is_ignored, read_patterns
-from ..store.sessions import build_mask, cut_masked, mask_field
-from ..store.workspace import Workspace
+from ..formats import CONTEXT, format_time, parse_time, read_content
+from ..store import Workspace, build_mask, cut_masked, is_ignored, mask_field, read_patterns
 
 RESULT_ENDS = 200, 300  # characters of a tool's result that are stored: its start and its end
 NOT_STORED = "[result not stored: the call names an ignored file]"

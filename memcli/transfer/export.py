@@ -4,15 +4,11 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ..formats.dates import format_time
-from ..formats.entry import read_file_time
-from ..formats.session import parse_event
-from ..index.index import Index
-from ..store.commit import read_file
-from ..store.gates import redact_text
-from ..store.sessions import METADATA, build_mask, mask_field, mask_value
+from ..formats import format_time, parse_event, read_file_time
+from ..index import Index
+from ..store import METADATA, build_mask, mask_field, mask_value, read_file, redact_text
+from .backup import find_kind, list_files
 from .items import TransferFile
-from .markdown import find_kind, list_files
 
 # Forgotten memories come last: an import that is interrupted and repeated would otherwise refuse
 # the other files that mention them.
@@ -98,7 +94,7 @@ def read_files(
     Secrets are masked. Forgotten passages are hidden in a selection; a whole export contains the
     forgotten memory too, so the reader of the copy hides them again. Purged ones are always hidden.
     """
-    from ..index.forgotten import ForgottenTexts
+    from ..index import ForgottenTexts
 
     workspace = index.workspace
     purged = ForgottenTexts({}, workspace.machine)

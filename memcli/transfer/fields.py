@@ -13,10 +13,21 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
-from ..formats.dates import format_time, parse_time
-from ..formats.entry import SPELLINGS, TYPES, Entry, format_entry, read_key, read_list, read_tags
-from ..formats.ids import build_id, build_slug
-from ..formats.text import build_text_digest, summarize
+from ..formats import (
+    SPELLINGS,
+    TYPES,
+    Entry,
+    build_id,
+    build_slug,
+    build_text_digest,
+    format_entry,
+    format_time,
+    parse_time,
+    read_key,
+    read_list,
+    read_tags,
+    summarize,
+)
 from ..reconcile.draft import Draft
 from .items import Content, Source, TransferFile
 

@@ -9,19 +9,25 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ..errors import OutsideError, RejectedError
-from ..formats import frontmatter
-from ..formats.dates import format_time, parse_time
-from ..formats.entry import Entry, edit_entry, format_entry, read_entry
-from ..formats.ids import is_id
-from ..formats.text import build_digest, build_words_digest
-from ..index.index import Index, IndexedEntry
+from ..formats import (
+    Entry,
+    build_digest,
+    build_words_digest,
+    edit_entry,
+    format_entry,
+    format_time,
+    frontmatter,
+    is_id,
+    parse_time,
+    read_entry,
+)
+from ..index import Index, IndexedEntry
 from ..reconcile.changes import can_replace, find_same_key, supersede
 from ..reconcile.draft import Draft, Neighbors, build_inbox_entry
-from ..store.commit import Append, ChangeGroup, Replace, read_file
-from ..store.sessions import ARCHIVE, EVENTS, METADATA
+from ..store import ARCHIVE, EVENTS, METADATA, Append, ChangeGroup, Replace, read_file
+from .backup import is_encodable
 from .folders import LONGEST_NAME
 from .items import TransferFile
-from .jsonl import is_encodable
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 # Where a record of the history or a note begins.

@@ -15,8 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from ..formats.dates import format_time
-from ..formats.entry import read_file_time
+from ..formats import format_time, read_file_time
 from .items import HEAD, BadItem, Item, ReadAgain, Source
 
 LARGEST_FILE = 32 * 1024 * 1024  # bytes of a note

@@ -8,29 +8,73 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from ..errors import MemError, RejectedError, UsageError
-from ..formats.dates import parse_time
-from ..formats.entry import Entry, format_entry
-from ..formats.text import build_words_digest, count_noun, summarize
-from ..index.index import Index, open_index
+from ..formats import Entry, build_words_digest, count_noun, format_entry, parse_time, summarize
+from ..index import Index, open_index
 from ..reconcile.admit import write_memories
 from ..reconcile.draft import Draft, build_entry, build_path, complete_draft
-from ..store.commit import ChangeGroup, Commit, Replace, check_group, commit, hold_lock
-from ..store.gates import redact_text
-from ..store.workspace import Workspace
+from ..store import (
+    ChangeGroup,
+    Commit,
+    Replace,
+    Workspace,
+    check_group,
+    commit,
+    hold_lock,
+    redact_text,
+)
+from ..transcripts import exports, reader
+from ..transcripts.importer import import_transcript
 from ..transcripts.transcript import Transcript
-from .conversations import import_conversation, read_conversations
+from .backup import read_jsonl, read_markdown
 from .fields import build_stable_id
 from .files import FilePlanner, PlannedFile, read_file_entry
 from .items import BadItem, Item, Read, Source, TransferFile
-from .jsonl import read_jsonl
-from .markdown import read_markdown
 from .notes import read_bundle, read_notes
-from .records import read_csv, read_json
-from .sqlite import read_sqlite
+from .records import read_csv, read_json, read_sqlite
+
+
+def read_conversations(source: Source) -> Iterator[Item] | None:
+    """Read a file with one conversation or many."""
+    is_file = source.stream is None and source.path.is_file()
+    is_database = is_file and source.path.name in reader.DATABASES
+    if is_database or (is_file and source.is_tree and exports.is_archive(source.path)):
+        return read_items(source, is_text=False)
+    if source.is_tree or not reader.is_conversation(source.decode_head()):
+        return None
+    return read_items(source, is_text=True)
+
+
+def read_items(source: Source, *, is_text: bool) -> Iterator[Item]:
+    problems: list[str] = []
+    # A conversation without an id is named after its file, whatever folder or archive that is in.
+    path = Path(source.name) if source.is_inner else source.path
+    with source.open_text() if is_text else nullcontext() as file:
+        if file:
+            transcripts = reader.read_text(path, source.decode_head(), file, problems, source.zone)
+        else:
+            transcripts = reader.read_file(source.path, problems, source.zone, source.on_progress)
+        for transcript in transcripts:
+            if transcript.events:
+                transcript.path, transcript.written = path, source.modified
+                yield Item(source.name, transcript)
+    yield from (Item(source.name, BadItem(problem)) for problem in problems)
+
+
+def import_conversation(workspace: Workspace, transcript: Transcript, *, is_dry_run: bool) -> int:
+    """Add the new events of a conversation to its session, and return their number."""
+    if not transcript.events:
+        return 0
+    written = transcript.written or workspace.stamp
+    imported = import_transcript(
+        workspace, transcript, transcript.path, written=written, is_dry_run=is_dry_run
+    )
+    return imported.added
+
 
 # In the order in which they are tried.
 FORMATS: dict[str, Read] = {

@@ -13,8 +13,7 @@ from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import IO, Any, AnyStr, TextIO
 
-from ..formats.dates import format_time
-from ..formats.entry import read_file_time
+from ..formats import format_time, read_file_time
 from ..reconcile.draft import Draft
 from ..transcripts.transcript import Transcript
 

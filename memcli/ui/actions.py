@@ -12,7 +12,7 @@ from functools import partial
 from ..errors import NotFoundError
 from ..reconcile.forget import forget, restore
 from ..search.names import find_named
-from ..store.commit import locate
+from ..store import locate
 from ..store.undo import undo
 from .request import Request
 

@@ -4,8 +4,7 @@ from typing import Any
 
 from ..api import write
 from ..errors import ChangedError, MemError, NotFoundError, UsageError
-from ..formats.entry import TYPES, edit_entry, read_tags, replace_body
-from ..formats.frontmatter import get_body
+from ..formats import TYPES, edit_entry, get_body, read_tags, replace_body
 from ..reconcile.edit import replace_text
 from .frame import Page, build_sheet, describe, render_form
 from .html import Content, Html, fill, fill_file, render_options

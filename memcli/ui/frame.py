@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ..errors import MemError
-from ..store.undo_log import Record, find_log_folder, read_record
+from ..store import Record, find_log_folder, read_record
 from .html import Content, Html, build_address, fill, fill_file, join, link
 from .request import Request
 

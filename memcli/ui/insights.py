@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from ..formats.dates import add_month
+from ..formats import add_month
 from ..upkeep.statistics import count_everything, count_pending, count_usage
 from .frame import Page, build_sheet
 from .html import Content, fill, link

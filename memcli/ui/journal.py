@@ -2,9 +2,8 @@
 
 from collections import defaultdict
 
-from ..formats.dates import find_day_in_name
-from ..formats.records import split_history
-from ..store.undo_log import Record, find_undone_numbers, read_log
+from ..formats import find_day_in_name, split_history
+from ..store import Record, find_undone_numbers, read_log
 from ..upkeep.memory_history import find_events
 from .frame import Page, build_sheet, render_undo
 from .html import Content, Html, fill, link, link_button

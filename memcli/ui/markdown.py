@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from ..formats.ids import build_slug
+from ..formats import build_slug
 from .html import Html, build_address, fill, link
 
 if TYPE_CHECKING:

@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from ..formats.entry import STATUSES, TYPES
-from ..formats.text import count_noun, split_words
-from ..index.filters import Filter, build_filter, build_sql
-from ..index.index import Index
+from ..formats import STATUSES, TYPES, count_noun, split_words
+from ..index import Filter, Index, build_filter, build_sql
 from ..search.search import Hit, SearchOptions, search, search_workspace
 from .frame import Page
 from .html import Content, Html, fill, fill_file, highlight, link, link_button, render_options

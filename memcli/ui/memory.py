@@ -4,7 +4,7 @@ import json
 import posixpath
 from typing import Any
 
-from ..formats.frontmatter import get_body
+from ..formats import get_body
 from ..search.names import get_link_names
 from .frame import Page, render_button, render_form
 from .html import Content, Html, fill, fill_file, link, link_button

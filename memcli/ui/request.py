@@ -4,11 +4,10 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
-from ..formats.text import build_digest
-from ..index.index import Index, IndexedEntry, open_index
+from ..formats import build_digest
+from ..index import Index, IndexedEntry, open_index
 from ..search.names import NamedFile, find_named, get_named
-from ..store.commit import read_file
-from ..store.workspace import Workspace
+from ..store import Workspace, read_file
 from .html import build_address
 
 SCAN_SECONDS = 2.0  # while somebody types; scanning 10,000 files takes 30 ms

@@ -4,7 +4,7 @@ from functools import partial
 from time import monotonic
 
 from ..errors import ChangedError
-from ..formats.text import count_noun
+from ..formats import count_noun
 from ..reconcile.review import Choice, Question, answer_questions, list_questions
 from .frame import Page, build_sheet, render_button
 from .html import Html, fill, fill_file, link, link_button

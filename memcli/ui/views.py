@@ -6,7 +6,7 @@ from glob import escape
 from typing import NamedTuple
 
 from ..errors import NotFoundError
-from ..store.commit import locate
+from ..store import locate
 from .actions import forget_memory, open_in_editor, restore_memory, undo_command
 from .edit import save, save_task, show_edit, show_new, write_memory
 from .frame import Page

@@ -9,25 +9,34 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import MemError
-from ..formats.dates import parse_time
-from ..formats.entry import read_entry
-from ..formats.frontmatter import FrontmatterError, parse
-from ..formats.ids import build_id
-from ..formats.text import Problem, decode, find_conflict_line
-from ..index.index import Index, open_index
-from ..index.scan import remove_leftovers, scan_workspace
+from ..formats import (
+    FrontmatterError,
+    Problem,
+    build_id,
+    decode,
+    find_conflict_line,
+    parse,
+    parse_time,
+    read_entry,
+)
+from ..index import Index, open_index, remove_leftovers, scan_workspace
 from ..reconcile.changes import edit_file
-from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, read_file
-from ..store.gates import find_secret_problems
-from ..store.git import run_git
-from ..store.sessions import (
+from ..store import (
     EVENTS,
+    Append,
+    ChangeGroup,
+    Commit,
+    Replace,
+    Workspace,
+    commit,
+    find_secret_problems,
     find_sessions_folder,
     has_last_line_end,
     list_sessions,
+    read_file,
     repair_events,
+    run_git,
 )
-from ..store.workspace import Workspace
 from .promote import repair_page
 
 

@@ -10,15 +10,19 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..errors import MemError, RejectedError
-from ..formats.retention import FADED, can_fade, compute_retention
-from ..formats.text import count_noun, summarize_texts
-from ..index.index import IndexedEntry, open_index
+from ..formats import FADED, can_fade, compute_retention, count_noun, summarize_texts
+from ..index import IndexedEntry, open_index
 from ..reconcile.changes import change_page_line, edit_file
-from ..store.commit import ChangeGroup, Commit, commit
-from ..store.git import run_git
-from ..store.undo_log import find_undone_numbers, read_log
-from ..store.workspace import Workspace
-from ..store.worktrees import find_repository
+from ..store import (
+    ChangeGroup,
+    Commit,
+    Workspace,
+    commit,
+    find_repository,
+    find_undone_numbers,
+    read_log,
+    run_git,
+)
 
 
 class FadingEntry(NamedTuple):

@@ -4,16 +4,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..errors import MemError
-from ..formats.dates import format_time, parse_time
-from ..formats.entry import Entry, read_entry, read_id
-from ..formats.frontmatter import FrontmatterError, parse
-from ..formats.ids import is_id
-from ..formats.page import find_promoted_lines
+from ..formats import (
+    Entry,
+    FrontmatterError,
+    find_promoted_lines,
+    format_time,
+    is_id,
+    parse,
+    parse_time,
+    read_entry,
+    read_id,
+)
 from ..reconcile.changes import mask_text
 from ..search.names import NamedFile
-from ..store.git import run_git
-from ..store.undo_log import Change, Record, read_log
-from ..store.workspace import Workspace
+from ..store import Change, Record, Workspace, read_log, run_git
 
 MOST_COMMITS = 100
 STATUS_EVENTS = {"active": "restored"}  # other statuses are events by their own name

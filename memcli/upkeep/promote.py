@@ -12,25 +12,28 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..errors import NotFoundError, RejectedError
-from ..formats.entry import EPISODIC, TRUST
-from ..formats.ids import is_id
-from ..formats.page import (
+from ..formats import (
+    EPISODIC,
+    TRUST,
     PageError,
     PromotedLine,
     add_promoted_lines,
+    build_words_digest,
+    count_noun,
+    find_conflict_line,
     find_promoted_lines,
     format_promoted_line,
+    is_id,
     list_promoted_lines,
     replace_promoted_line,
     strip_comments,
+    summarize_texts,
     unlink_line,
 )
-from ..formats.text import build_words_digest, count_noun, find_conflict_line, summarize_texts
-from ..index.index import Index, IndexedEntry, open_index
+from ..index import Index, IndexedEntry, open_index
 from ..reconcile.changes import edit_file
 from ..search.names import get_entry
-from ..store.commit import Append, Commit, Replace, commit_one, read_file
-from ..store.workspace import Workspace
+from ..store import Append, Commit, Replace, Workspace, commit_one, read_file
 
 CONFIRMATIONS = 3
 TRUSTED = SURE = 0.75

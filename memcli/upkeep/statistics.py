@@ -8,11 +8,11 @@ from datetime import timedelta
 from statistics import median
 from typing import Any
 
-from ..formats.dates import format_time
-from ..index.index import Index
+from ..formats import format_time
+from ..index import Index
 from ..recall.shown import FOLDER
 from ..reconcile.draft import list_inbox
-from ..store.workspace import Workspace
+from ..store import Workspace
 from .decay import find_fading
 
 # Ages in days, and how they are called.

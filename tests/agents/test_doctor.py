@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.agents.connections import Check
-from memcli.agents.doctor import diagnose
+from memcli.agents.doctor import Check, diagnose
 from memcli.agents.install import connect
 from memcli.context import Context
 from memcli.store.workspace import Workspace

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memcli.agents.install import connect, disconnect, list_connections
-from memcli.agents.settings_text import SettingsError, add_values, parse_settings
+from memcli.agents.settings_file import SettingsError, add_values, parse_settings
 from memcli.agents.table import AGENTS
 from memcli.context import Context
 from memcli.errors import MemError, NotFoundError, RejectedError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memcli.consolidate.digest import LONGEST_RECORD, build_history_text
+from memcli.consolidate.compaction import LONGEST_RECORD, build_history_text
 
 from .test_rules import build_talk
 

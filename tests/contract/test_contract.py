@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.cli.render import is_list_of_objects
+from memcli.cli.terminal import is_list_of_objects
 
 from .promises import SUBJECTS, import_command
 from .scenario import FOLDER, play_scenario

@@ -15,9 +15,8 @@ from memcli.formats.entry import Entry, edit_entry, format_entry, read_entry
 from memcli.formats.ids import build_id, build_slug, is_id
 from memcli.formats.merge import merge_lines
 from memcli.formats.page import find_promoted_lines, replace_promoted_line, split_sections
-from memcli.formats.passages import PassageFinder
 from memcli.formats.records import format_history_record, format_note, split_history, split_notes
-from memcli.formats.text import summarize
+from memcli.formats.text import PassageFinder, summarize
 from memcli.index.words import is_one_edit_apart
 
 NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)  # a Saturday

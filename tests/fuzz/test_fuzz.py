@@ -29,8 +29,8 @@ from memcli.index.filters import build_filter
 from memcli.index.forgotten import ForgottenTexts
 from memcli.index.reader import parse_file
 from memcli.index.words import build_index_text, split_query
-from memcli.search.snippets import build_snippet
-from memcli.secrets.scanner import redact, scan
+from memcli.search.search import build_snippet
+from memcli.secrets import redact, scan
 from memcli.store.settings import edit_settings_text, parse_setting
 from memcli.store.workspace import Workspace
 from tests.fuzz.mutations import make_branches, make_near_text

@@ -10,11 +10,15 @@ import pytest
 
 from memcli import api
 from memcli.index.index import open_index
-from memcli.recall.gate import measure_need, needs_memory
-from memcli.recall.late import save_queued
-from memcli.recall.memories import find_named_entries
-from memcli.recall.prompt import MOST_TURNS, build_prompt_context, find_for_prompt
-from memcli.recall.render import Budget, cut_at_sentence, escape_text, get_new_sentences
+from memcli.recall.lookup import Budget, cut_at_sentence, escape_text, get_new_sentences
+from memcli.recall.memories import find_named_entries, save_queued
+from memcli.recall.prompt import (
+    MOST_TURNS,
+    build_prompt_context,
+    find_for_prompt,
+    measure_need,
+    needs_memory,
+)
 from memcli.recall.shown import Shown, load_shown
 from memcli.store.workspace import Workspace
 from tests.helpers import (

@@ -18,7 +18,7 @@ from memcli.transfer.fields import read_date
 from memcli.transfer.files import read_file_entry
 from memcli.transfer.importer import ImportResult, import_source
 from memcli.transfer.items import TransferFile, open_source
-from memcli.transfer.okf import render_bundle
+from memcli.transfer.notes import render_bundle
 from memcli.transfer.records import parse_columns
 from tests.helpers import make_workspace
 

@@ -10,10 +10,10 @@ from memcli.index.index import open_index
 from memcli.reconcile.draft import Draft
 from memcli.store.workspace import Workspace
 from memcli.transfer import importer
+from memcli.transfer.backup import format_line
 from memcli.transfer.export import Selection, find_files, read_files
 from memcli.transfer.importer import ImportResult, import_source
 from memcli.transfer.items import Item, Source, TransferFile, open_source
-from memcli.transfer.jsonl import format_line
 from tests.helpers import make_workspace
 
 ENTRY = "---\nid: {id}\ntype: fact\nowner: {owner}\nsource: user\ncreated_at: {day}\nmood: calm  # mine\n---\n\n{text}\n"

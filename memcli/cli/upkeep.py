@@ -1,0 +1,158 @@
+"""Keep memories current: `tend`, `decay`, `promote`."""
+
+from typing import Annotated
+
+from typer import Argument, Option
+
+from ..api import add_gates, open_all, open_existing
+from ..context import Context
+from ..errors import UsageError
+from ..formats import count_noun
+from ..index import open_index
+from ..upkeep.decay import check_fraction, check_trusted, find_fading, mark_faded
+from ..upkeep.promote import commit_promotion, promote, remove_lines
+from ..upkeep.tend import tend
+from .terminal import Result
+
+TEND_FIELDS = ("workspace", "step", "text", "count", "error", "steps")
+
+
+def run_tend(
+    context: Context,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show what is due.")] = False,
+) -> Result:
+    """Do what is due: consolidate conversations, fade and promote memories, update MEMORY.md,
+    summarize old episodes.
+
+    Meant for cron: it prints a line for each thing that was done, and nothing otherwise.
+    """
+    lines, items, messages = [], [], []
+    for workspace in open_all(context):
+        for result in tend(add_gates(workspace), dry_run=dry_run):
+            if result.error is not None:
+                messages.append(result.text)
+            else:
+                lines.append(f"{'Due: ' if dry_run else ''}{result.text}")
+            items.append(
+                {
+                    "workspace": str(workspace.root),
+                    "step": result.step,
+                    "text": result.text,
+                    "count": result.count,
+                    "error": result.error is not None,
+                }
+            )
+    # Two steps can fail for the same reason.
+    messages = list(dict.fromkeys(messages))
+    code = 3 if messages else 0
+    nothing = "" if messages else "Nothing is due."
+    return Result({"steps": items}, lines, None, messages, exit_code=code, nothing=nothing)
+
+
+DECAY_FIELDS = ("id", "path", "text", "retention", "access_count", "memories", "undo")
+
+
+def run_decay(
+    context: Context,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show what has faded.")] = False,
+    max_fraction: Annotated[
+        float | None,
+        Option(
+            min=0.0,
+            max=1.0,
+            help="Stop if a larger share of the memories would fade, 0 to 1.",
+        ),
+    ] = None,
+) -> Result:
+    """Mark memories that have faded, so that searches and agents no longer show them.
+
+    A memory fades with its age. Use and trust slow this down. Pinned memories, your preferences,
+    constraints, entities, episodes and summaries never fade.
+    """
+    workspace = open_existing(context)
+    check_trusted(workspace)
+    fading = find_fading(workspace)
+    messages = list(open_index(workspace, refresh_first=False).messages)
+    number = 0
+    is_changed = False
+    if fading and not dry_run:
+        limit = workspace.settings["decay.max_fraction"] if max_fraction is None else max_fraction
+        check_fraction(workspace, fading, limit)
+        done = mark_faded(workspace, fading)
+        fading, number = done.faded, done.result.number
+        messages += done.messages
+        is_changed = bool(done.result.paths)
+    index = open_index(workspace, refresh_first=False)
+    lines, rows, items = [], [], []
+    for entry, retention, count in fading:
+        day = workspace.describe_day(max(entry.created_at, entry.updated_at))
+        short_id = index.shorten_id(entry.id)
+        label = "Faded" if is_changed else "Would fade"
+        lines.append(f"{label}: {entry.summary}  ({short_id})")
+        lines.append(f"  {entry.type} · {day} · used {count_noun(count, 'time')} · {retention:.2f}")
+        rows.append([entry.id, f"{retention:.4f}", count, entry.path, entry.summary])
+        items.append(
+            {
+                "id": entry.id,
+                "path": entry.path,
+                "text": entry.summary,
+                "retention": round(retention, 4),
+                "access_count": count,
+            }
+        )
+    if is_changed:
+        lines += ["To bring one back: mem restore ID", "Undo: mem undo"]
+    data = {"memories": items, "undo": number}
+    return Result(data, lines, rows, messages, nothing="Nothing has faded.")
+
+
+PROMOTE_FIELDS = ("id", "path", "text", "memories", "changed", "undo")
+
+
+def run_promote(
+    context: Context,
+    names: Annotated[list[str], Argument(metavar="MEMORY…", help="Ids, paths or titles.")] = [],
+    auto: Annotated[
+        bool,
+        Option("--auto", help="Promote all confirmed memories that MEMORY.md does not have yet."),
+    ] = False,
+    remove: Annotated[
+        bool, Option("--remove", help="Remove the lines of these memories instead.")
+    ] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be changed.")] = False,
+) -> Result:
+    """Put memories into MEMORY.md, which agents see at the start of every session.
+
+    --auto promotes confirmed memories: said three times, or with trust and confidence of at least
+    0.75, or your own rules and preferences.
+    """
+    if not names and not auto:
+        raise UsageError("name the memories, or use --auto", "mem promote --auto --dry-run")
+    if remove and auto:
+        raise UsageError("name the memories whose lines to remove")
+    workspace = open_existing(context, names)
+    check_trusted(workspace)
+    if remove:
+        done = remove_lines(workspace, names)
+    else:
+        done = promote(workspace, names, auto=auto, is_said_by_user=context.is_terminal)
+    if done.changes and not dry_run:
+        commit_promotion(workspace, done, verb="remove: " if remove else "")
+    label = "Removed from MEMORY.md" if remove else "Promoted"
+    if dry_run:
+        label = "Would remove from MEMORY.md" if remove else "Would promote"
+    index = open_index(workspace, refresh_first=False)
+    lines = [f"{label}: {entry.summary}  ({index.shorten_id(entry.id)})" for entry in done.entries]
+    if done.result.number:
+        lines.append("Undo: mem undo")
+    data = {
+        "memories": [
+            {"id": entry.id, "path": entry.path, "text": entry.summary} for entry in done.entries
+        ],
+        "changed": done.result.paths,
+        "undo": done.result.number,
+    }
+    rows = [[entry.id, entry.path, entry.summary] for entry in done.entries]
+    messages = [*done.messages, *done.result.messages]
+    nothing = "" if messages else "Nothing to promote."
+    return Result(data, lines, rows, messages, nothing=nothing)
