@@ -51,6 +51,5 @@ package: ## build the wheel and the sdist, and run them in empty environments
 plugin: setup ## write the plugin for Claude Code and other agents into build/plugin
 	$(BIN)/python man/plugin.py
 
-bench: setup ## measure speed and hooks (see bench/README.md for the other benches)
-	$(BIN)/python -m bench.speed
-	$(BIN)/python -m bench.hooks
+bench: setup ## run the benches that need no data, into bench/results (an hour)
+	$(BIN)/python -m bench.results all
