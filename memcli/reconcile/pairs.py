@@ -59,8 +59,12 @@ def find_conflicts(index: Index) -> Iterable[Pair]:
     for entry in index.list_entries("status = 'active' and conflicts_with <> '[]'"):
         for other_id in entry.conflicts_with:
             other = index.find_by_id(other_id)
-            if other is not None and other.status == "active" and other.id != entry.id:
-                yield order_pair(entry, other)
+            if other is None or other.status != "active" or other.id == entry.id:
+                continue
+            pair = order_pair(entry, other)
+            # A merge can bring the conflict back after a person answered that both are true.
+            if not is_distinct(index, pair):
+                yield pair
     # Two machines gave a key two values before they met.
     by_slot: dict[tuple[str, ...], IndexedEntry] = {}
     for entry in index.list_entries("status = 'active' and key <> ''"):

@@ -141,6 +141,23 @@ def test_a_key_and_a_sentence_with_two_values_are_questions(
     assert office
 
 
+def test_a_question_that_was_answered_is_not_asked_again(laptop: Machine) -> None:
+    """Two machines made the same copy of a memory, and one of them answered the question."""
+    first = laptop.write("The shop opens at nine.", "--path", "shop")
+    second = laptop.write("The shop opens at ten.", "--path", "copy")
+    file = laptop.root / "entries/copy.md"
+    conflict = f"source: user\nconflicts_with: [{first}]\n"
+    file.write_text(file.read_text().replace("source: user\n", conflict))
+    questions = laptop.mem("review", "--json")[1]
+    assert first in questions and second in questions
+    laptop.mem("review", questions.partition('"id": "')[2][:6], "both")
+    assert "conflicts_with" not in file.read_text()
+    # The next merge takes the line from the other machine.
+    file.write_text(file.read_text().replace("source: user\n", conflict))
+    assert '"conflict"' not in laptop.mem("review", "--json")[1]
+    laptop.sync()
+
+
 def test_a_purge_deletes_the_text_on_the_other_machine(laptop: Machine, desktop: Machine) -> None:
     memory = laptop.write("The spare key is under the flower pot.")
     laptop.sync()
