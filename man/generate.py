@@ -8,12 +8,11 @@ With --check it writes nothing, and exits with 1 if a page is not current.
 import inspect
 import re
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from memcli.cli.commands import COMMANDS, GROUPS, MODULES
-from memcli.cli.main import build_parser
+from memcli.cli.commands import COMMANDS, GROUPS
+from memcli.cli.main import build_parser, load_command
 from memcli.context import build_process_context
 from memcli.store.settings import SETTINGS, format_setting
 
@@ -140,8 +139,7 @@ def build_reference() -> str:
 
 def get_parser(name: str) -> tuple[Any, str]:
     """Return the parser of a command, and its description."""
-    module = import_module(f"memcli.cli.{MODULES.get(name, name)}")
-    function = getattr(module, f"run_{name.replace('-', '_')}")
+    function, _ = load_command(name)
     parser = build_parser(build_process_context(), name, function, lambda **values: None)
     return parser, inspect.getdoc(function) or ""
 

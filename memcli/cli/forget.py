@@ -22,6 +22,7 @@ FORGET_FIELDS = (
     *("action", "id", "short_id", "path", "text"),
     *("memories", "other_files", "git_commits", "undo"),
 )
+RESTORE_FIELDS = FORGET_FIELDS
 KEPT = "The text stays in the file. To delete it: mem forget {} --purge"
 MOST_NAMED = 3  # ids in a hint
 

@@ -98,14 +98,18 @@ def split_command(arguments: Sequence[str]) -> tuple[str, list[str]]:
     return remaining[0], [*common, *remaining[1:]]
 
 
+def load_command(name: str) -> tuple[Callable[..., Result], Sequence[str]]:
+    """Return the function of a command, and the fields of its JSON."""
+    module = import_module(f".{MODULES.get(name, name)}", __package__)
+    prefix = name.replace("-", "_")
+    return getattr(module, f"run_{prefix}"), getattr(module, f"{prefix.upper()}_FIELDS", ())
+
+
 def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Context, Result]:
     """Parse the options of a command and call it. Return the context with the common options."""
     import typer
 
-    module = import_module(f".{MODULES.get(name, name)}", __package__)
-    prefix = name.replace("-", "_")
-    function = getattr(module, f"run_{prefix}")
-    known_fields = getattr(module, f"{prefix.upper()}_FIELDS", ())
+    function, known_fields = load_command(name)
     parsed: dict[str, Any] = {}
     parser = build_parser(context, name, function, parsed.update)
     if any(word in HELP for word in takewhile(lambda word: word != "--", arguments)):

@@ -3,23 +3,8 @@
 from typing import TYPE_CHECKING
 
 from .. import import_lazily
-from .commit import commit
 
 if TYPE_CHECKING:
-    from .commit import (
-        Append,
-        ChangeGroup,
-        Commit,
-        Replace,
-        check_group,
-        commit_one,
-        hold_lock,
-        locate,
-        read_file,
-        read_text,
-        remove_temporary_file,
-        write_atomically,
-    )
     from .files import (
         is_ignored,
         open_lock,
@@ -101,15 +86,26 @@ if TYPE_CHECKING:
         open_folder,
         parse_purged_ids,
     )
+    from .writer import (
+        Append,
+        ChangeGroup,
+        Commit,
+        Replace,
+        check_group,
+        commit,
+        commit_one,
+        hold_lock,
+        locate,
+        read_file,
+        read_text,
+        remove_temporary_file,
+        write_atomically,
+    )
 
 __getattr__ = import_lazily(
     __name__,
     {
-        "commit": (
-            "Append ChangeGroup Commit Replace check_group commit_one hold_lock "
-            "locate read_file read_text remove_temporary_file write_atomically"
-        ),
-        "files": ("is_ignored open_lock read_patterns read_small_text replace_whole save_private"),
+        "files": "is_ignored open_lock read_patterns read_small_text replace_whole save_private",
         "gates": (
             "build_forgotten_gate check_agent check_characters check_secrets "
             "find_secret_problems has_secret_name redact_text"
@@ -137,6 +133,10 @@ __getattr__ = import_lazily(
         "workspace": (
             "MARK PURGED_IDS TEMPORARY_PREFIX Workspace find_own_workspace "
             "get_target_workspace get_workspaces open_folder parse_purged_ids"
+        ),
+        "writer": (
+            "Append ChangeGroup Commit Replace check_group commit commit_one hold_lock "
+            "locate read_file read_text remove_temporary_file write_atomically"
         ),
     },
 )

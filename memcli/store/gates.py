@@ -19,8 +19,8 @@ from ..formats import (
     find_new_strings,
     is_forgotten_reworded,
 )
-from .commit import Append, ChangeGroup, Replace
 from .workspace import Gate, Workspace
+from .writer import Append, ChangeGroup, Replace
 
 FindForgotten = Callable[[Workspace, str], str]
 """Returns the id of a forgotten memory that a text repeats, or an empty string."""

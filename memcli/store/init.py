@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from ..context import Context
 from ..errors import NotFoundError, RejectedError
-from .commit import write_atomically
 from .git import Repository, find_repository, has_remote
 from .machine import build_machine
 from .workspace import MARK, find_explicit_folder
+from .writer import write_atomically
 
 # git must not carry these, whether the memory is shared or not.
 LOCAL_PATHS = (".mem/", "sessions/", "inbox/", "notes/")

@@ -17,9 +17,9 @@ from typing import Any
 
 from ..errors import NotFoundError, RejectedError, UsageError
 from ..formats import build_digest, count_tokens, cut_middle, parse_event, parse_events
-from .commit import Replace, append_lines, hold_lock, locate, read_file, write_atomically
 from .gates import has_secret_name, redact_text
 from .workspace import Workspace
+from .writer import Replace, append_lines, hold_lock, locate, read_file, write_atomically
 
 EVENTS, METADATA, ARCHIVE = "session.jsonl", "metadata.json", "archive.jsonl"
 SHORTEST_SECRET, LONGEST_SECRET = 8, 10_000  # characters

@@ -5,9 +5,9 @@ import re
 
 from ..errors import NotFoundError, RejectedError
 from ..formats import merge_lines
-from .commit import Commit, hold_lock, locate, read_text, write_changes
 from .undo_log import Change, Record, find_log_folder, find_undone_numbers, read_log, read_record
 from .workspace import Workspace
+from .writer import Commit, hold_lock, locate, read_text, write_changes
 
 CONFLICT = "\0conflict"
 # Its counts follow the events, and its cursor stays: nobody wants to learn again what was undone.

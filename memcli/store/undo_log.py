@@ -203,7 +203,7 @@ def recover(workspace: Workspace) -> str:
     if log_folder is None or not list_records(log_folder, "pending"):
         return ""
     # Imported late, because almost every command finds nothing to revert.
-    from .commit import hold_lock
+    from .writer import hold_lock
 
     try:
         with hold_lock(workspace, seconds=0.0):

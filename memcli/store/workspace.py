@@ -16,7 +16,7 @@ from .machine import Machine, build_machine, find_machine
 from .settings import Settings, read_settings
 
 if TYPE_CHECKING:
-    from .commit import ChangeGroup, Replace
+    from .writer import ChangeGroup, Replace
 
 MARK = "mem.yaml"
 NO_WORKSPACE = "no workspace in this folder or above it"

@@ -8,7 +8,6 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from memcli.agents.quick import answer_quickly, build_places
 from memcli.agents.table import AGENTS, EVENTS
 from memcli.api import open_all
 from memcli.cli.commands import COMMANDS
+from memcli.cli.main import load_command
 from memcli.context import CommonOptions
 from memcli.formats.entry import FIELDS, STATUSES, TRUST, TYPES, Entry, format_entry
 from memcli.store.settings import SETTINGS
@@ -58,7 +58,7 @@ def name_command(line: str) -> str:
 def describe_commands(_: Path) -> Iterator[str]:
     for name in COMMANDS:
         parser, _ = get_parser(name)
-        function = getattr(import_command(name), f"run_{name.replace('-', '_')}")
+        function, _ = load_command(name)
         defaults = {
             key: item.default for key, item in inspect.signature(function).parameters.items()
         }
@@ -69,10 +69,6 @@ def describe_commands(_: Path) -> Iterator[str]:
             text = "required" if default is inspect.Parameter.empty else f"default {default!r}"
             many = ", repeatable" if item.multiple or item.nargs == -1 else ""
             yield f"mem {name} {label}  {item.type.name}, {text}{many}"
-
-
-def import_command(name: str) -> Any:
-    return import_module(f"memcli.cli.{COMMANDS[name].module or name}")
 
 
 def describe_exit_codes(folder: Path) -> Iterator[str]:
@@ -90,7 +86,7 @@ def describe_json(folder: Path) -> Iterator[str]:
             types.setdefault(f"mem {name_command(line)} --json  {path}", set()).add(kind)
     yield from (f"{path}: {' or '.join(sorted(kinds))}" for path, kinds in sorted(types.items()))
     for name, command in COMMANDS.items():
-        fields = getattr(import_command(name), "FIELDS", ()) if command.group else ()
+        fields = load_command(name)[1] if command.group else ()
         yield from (f"mem {name} --json {field}" for field in sorted(fields))
 
 

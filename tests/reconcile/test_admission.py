@@ -6,8 +6,8 @@ from memcli.index.index import Index, open_index
 from memcli.reconcile.admit import write_memories
 from memcli.reconcile.changes import Outcome
 from memcli.reconcile.draft import Draft
-from memcli.store.commit import Append, ChangeGroup
 from memcli.store.workspace import Workspace
+from memcli.store.writer import Append, ChangeGroup
 from tests.helpers import make_workspace, put
 
 SECRET = "token ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m"

@@ -11,9 +11,9 @@ from memcli.index.index import open_index
 from memcli.reconcile.admit import write_memories
 from memcli.reconcile.draft import Draft, delete_inbox, list_inbox
 from memcli.reconcile.forget import forget, forget_described
-from memcli.store.commit import Append, ChangeGroup, commit
 from memcli.store.sessions import append_events
 from memcli.store.workspace import Workspace
+from memcli.store.writer import Append, ChangeGroup, commit
 from tests.helpers import make_workspace, open_again, put, run_mem
 
 # Ten forgotten memories, each with a paraphrase of its own.

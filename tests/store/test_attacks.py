@@ -12,10 +12,10 @@ import pytest
 from memcli.cli.main import run
 from memcli.context import CommonOptions
 from memcli.reconcile.admit import Draft, write_memories
-from memcli.store.commit import ChangeGroup, Replace, commit, read_file
 from memcli.store.files import replace_whole
 from memcli.store.sessions import append_events, list_sessions
 from memcli.store.workspace import Workspace
+from memcli.store.writer import ChangeGroup, Replace, commit, read_file
 from tests.helpers import (
     get_process_environment,
     make_context,

@@ -11,16 +11,16 @@ import pytest
 
 from memcli import api
 from memcli.errors import ChangedError, OutsideError, RejectedError
-from memcli.store.commit import Append, ChangeGroup, Replace, commit, commit_one
 from memcli.store.undo import undo
 from memcli.store.undo_log import Change, Record, find_log_folder, read_log, save_record
+from memcli.store.writer import Append, ChangeGroup, Replace, commit, commit_one
 from tests.helpers import get_process_environment, make_workspace, open_again, put, run_mem
 
 WRITER = """
 import sys
 from pathlib import Path
 from memcli.api import open_workspace
-from memcli.store.commit import Append, commit_one
+from memcli.store.writer import Append, commit_one
 workspace = open_workspace(sys.argv[1])
 for number in range(25):
     commit_one(workspace, "note", [Append("notes/2026-11-28.md", f"[10:00] writer {sys.argv[2]} line {number}\\n")])
@@ -188,7 +188,7 @@ def test_a_busy_workspace_ends_with_75(tmp_path: Path, monkeypatch: pytest.Monke
     workspace = make_workspace(tmp_path)
     holder = os.open(workspace.root / ".mem" / "lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(holder, fcntl.LOCK_EX)
-    monkeypatch.setattr("memcli.store.commit.hold_lock.__wrapped__.__defaults__", (0.05,))
+    monkeypatch.setattr("memcli.store.writer.hold_lock.__wrapped__.__defaults__", (0.05,))
     code, _, errors = run_mem(tmp_path, "note", "hello")
     os.close(holder)
     assert code == 75

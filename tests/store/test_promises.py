@@ -15,8 +15,8 @@ from memcli.recall.shown import Shown
 from memcli.recall.start import build_start_context
 from memcli.reconcile.admit import Draft, write_memories
 from memcli.reconcile.edit import replace_passage
-from memcli.store.commit import Append, commit_one
 from memcli.store.workspace import Workspace
+from memcli.store.writer import Append, commit_one
 from tests.helpers import NOW, get_process_environment, make_workspace, put, run_mem
 
 SECRET = "ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m"

@@ -150,7 +150,7 @@ def test_a_failed_append_leaves_no_half_line(
     def fail(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("memcli.store.commit.os.fsync", fail)
+    monkeypatch.setattr("memcli.store.writer.os.fsync", fail)
     with pytest.raises(RejectedError, match="No space left"):
         append_events(workspace, "s1", [say("Again.")])
     assert find_events_file(workspace, "s1").read_bytes() == before
