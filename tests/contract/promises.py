@@ -3,6 +3,7 @@
 Each function describes one subject, a promise on each line.
 """
 
+import dataclasses
 import inspect
 import json
 import re
@@ -13,7 +14,7 @@ from typing import Any
 
 import memcli
 from man.generate import EXIT_CODES, get_parser, is_argument
-from memcli import errors
+from memcli import api, errors
 from memcli.agents.events import AGENTS as HOOKED
 from memcli.agents.events import build_answer, parse_event
 from memcli.agents.hooks import respond
@@ -21,11 +22,12 @@ from memcli.agents.install import build_values
 from memcli.agents.mcp import answer_message
 from memcli.agents.quick import answer_quickly, build_places
 from memcli.agents.table import AGENTS, EVENTS
-from memcli.api import open_all
 from memcli.cli.commands import COMMANDS
 from memcli.cli.main import load_command
 from memcli.context import CommonOptions
 from memcli.formats.entry import FIELDS, STATUSES, TRUST, TYPES, Entry, format_entry
+from memcli.index import Filter
+from memcli.reconcile.draft import Draft
 from memcli.store.settings import SETTINGS
 from tests.helpers import make_context, make_workspace
 
@@ -189,14 +191,17 @@ def describe_entry_points(_: Path) -> Iterator[str]:
 
 def describe_python(folder: Path) -> Iterator[str]:
     for name in memcli.__all__:
-        value = getattr(memcli, name)
-        if not inspect.isclass(value):
-            yield f"{name}{inspect.signature(value)}"
+        # The module in which a class lives is no promise.
+        signature = re.sub(r"(?:\w+\.)+(\w)", r"\1", str(inspect.signature(getattr(api, name))))
+        yield f"{name}{signature}"
+    # The others are for callers inside mem.
+    names = [name for name in Draft.__dataclass_fields__ if not re.match("is_|body|inbox", name)]
+    yield from (f"write(…, {name}=)" for name in names)
+    yield from (f"search(…, {name}=)" for name in Filter._fields)
     workspace = make_workspace(folder)
     results = [memcli.write(workspace, RULE), *memcli.search(workspace, "proxy")]
     for result in results:
-        fields = getattr(result, "__dataclass_fields__", None) or getattr(result, "_fields", ())
-        yield from (f"{type(result).__name__}.{name}" for name in fields)
+        yield from (f"{type(result).__name__}.{item.name}" for item in dataclasses.fields(result))
 
 
 def answer_event(folder: Path, agent: str, name: str) -> str:
@@ -206,7 +211,7 @@ def answer_event(folder: Path, agent: str, name: str) -> str:
     assert event is not None
     context = make_context(folder)._replace(common=CommonOptions())
     if event.tool:
-        places = build_places(open_all(context))
+        places = build_places(api.open_all(context))
         text = answer_quickly(event, str(context.state_folder), lambda: places)
         answer = build_answer(event, agent, text)
     else:
