@@ -42,13 +42,7 @@ FASTER = re.compile(
     "fetch first|non-fast-forward|stale info|cannot lock ref|failed to update ref|incorrect old"
 )
 LOCKED = re.compile(r"Unable to create '(.+\.lock)': File exists")
-UNFINISHED = {
-    "MERGE_HEAD": "merge",
-    "CHERRY_PICK_HEAD": "cherry-pick",
-    "REVERT_HEAD": "revert",
-    "rebase-merge": "rebase",
-    "rebase-apply": "rebase",
-}
+UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 NO_OBJECT = "0" * 40
 REGULAR = ("100644", "100755")
 
@@ -143,12 +137,10 @@ class Repository:
     def check_free(self) -> None:
         """Raise RejectedError if a person has started a merge or rebase and not finished it."""
         folder = Path(self.top, self.run("rev-parse", "--git-dir").strip())
-        for name, kind in UNFINISHED.items():
-            if (folder / name).exists():
-                raise RejectedError(
-                    f"a git {kind} is unfinished here",
-                    f"finish it (git status), or: git {kind} --abort",
-                )
+        if any((folder / name).exists() for name in UNFINISHED):
+            raise RejectedError(
+                "a merge or rebase of git is unfinished here", "finish it first: git status"
+            )
 
     def list_unmerged(self, index: str) -> dict[str, dict[int, Blob]]:
         """Return the versions of the files that both sides changed: 1 base, 2 ours, 3 theirs."""

@@ -9,13 +9,12 @@ In a project's repository, git's own conflict markers tell people what to decide
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ..formats import (
-    ALPHABET,
     HISTORY_HEADING,
     NOTE_START,
     PROMOTED_LINE,
@@ -40,6 +39,7 @@ TIME_LENGTH = len("[14:15]")
 REWORDED = "both machines changed the same lines, and both versions are there"
 LONGEST_RECORD = 20_000  # characters of a record that is compared word by word
 TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
+Lines = list[str]
 
 
 class Version(NamedTuple):
@@ -57,8 +57,8 @@ class Version(NamedTuple):
     @property
     def order(self) -> tuple[str, str]:
         """A key that sorts two versions of an entry by the time of their last change."""
-        times = [str(self.fields.get(key, "")) for key in ("updated_at", "created_at")]
-        return max(times), self.text
+        changed_at = self.fields.get("updated_at") or self.fields.get("created_at") or ""
+        return str(changed_at), self.text
 
 
 class Merged(NamedTuple):
@@ -77,25 +77,27 @@ def merge_file(
     `kind` is the kind of the file in its workspace. If `markers` is not 0, it is the length of the
     conflict markers that are written into the text, as git does.
     """
+    old = base or ""
     if kind in ("history", "note", "session"):
         # Not as other files: a side that deleted the whole file deleted its old records only.
-        return Merged(merge_records(kind, base or "", ours or "", theirs or "") or None)
+        records = merge_records(kind, old, ours or "", theirs or "")
+        return Merged(records or None)
     if ours is None or theirs is None:
         return Merged(ours if theirs is None else theirs)
     if not markers:
         ours, theirs = sorted((ours, theirs))
-    if any("\0" in text for text in (base or "", ours, theirs)):
+    if "\0" in old + ours + theirs:
         return Merged(ours, "both machines changed this file, which is not a text")
     name = path.rpartition("/")[2]
     if name == "purged.txt":
         return Merged(merge_purged_ids(ours, theirs))
     if name == "mem.yaml":
-        return merge_settings(base or "", ours, theirs)
+        return merge_settings(old, ours, theirs)
     if name == "metadata.json":
-        return Merged(choose_metadata(ours, theirs))
+        return Merged(max(ours, theirs, key=read_update_time))
     if kind == "entry":
         return merge_entry(path, base, ours, theirs, markers)
-    return merge_page(base or "", ours, theirs, markers)
+    return merge_page(old, ours, theirs, markers)
 
 
 def merge_records(kind: str, base: str, ours: str, theirs: str) -> str:
@@ -104,7 +106,7 @@ def merge_records(kind: str, base: str, ours: str, theirs: str) -> str:
     left = align_records(old, split_records(kind, min(ours, theirs)))
     right = align_records(old, split_records(kind, max(ours, theirs)))
 
-    def resolve(was: list[str], first: list[str], second: list[str]) -> list[str]:
+    def resolve(was: Lines, first: Lines, second: Lines) -> Lines:
         deleted = {key for key in was if key not in first or key not in second}
         return sorted({*first, *second} - deleted)  # by time
 
@@ -189,7 +191,7 @@ def has_lost_words(before: str, after: str) -> bool:
 def merge_words(base: str, ours: str, theirs: str) -> str:
     """Merge a text word by word. A word that one side deleted stays deleted."""
 
-    def resolve(was: list[str], first: list[str], second: list[str]) -> list[str]:
+    def resolve(was: Lines, first: Lines, second: Lines) -> Lines:
         return [*first, *second] if first and second else []
 
     was, left, right = (TOKEN.findall(text) for text in (base, ours, theirs))
@@ -217,38 +219,49 @@ def merge_settings(base: str, ours: str, theirs: str) -> Merged:
     return Merged(frontmatter.parse(merged).head)
 
 
-def choose_metadata(ours: str, theirs: str) -> str:
-    """Return the later metadata. The next command corrects the number of events in it."""
-    return max(ours, theirs, key=lambda text: str((parse_event(text) or {}).get("updatedAt", "")))
+def read_update_time(metadata: str) -> str:
+    """Return when the metadata of a conversation changed."""
+    values = parse_event(metadata) or {}
+    return str(values.get("updatedAt", ""))
 
 
 def merge_page(base: str, ours: str, theirs: str, markers: int) -> Merged:
     """Merge a page by lines. A line that both sides changed stays in both wordings."""
     conflict = ""
 
-    def resolve(was: list[str], left: list[str], right: list[str]) -> list[str]:
+    def resolve(was: Lines, first: Lines, second: Lines) -> Lines:
         nonlocal conflict
-        texts = ["".join(lines) for lines in (was, left, right)]
-        if all(has_lost_words(texts[0], text) for text in texts[1:]):
-            return [merge_words(*texts)]  # a purge on each side
-        left, right = add_line_ends(left), add_line_ends(right)
-        merged = join_lines(was, left, right)
-        replaced = [line for line in was if line.strip() and line not in left + right]
-        is_promoted = all(PROMOTED_LINE.fullmatch(line.strip()) for line in replaced)
-        if is_promoted or not (set(left) - set(was) and set(right) - set(was)):
-            return merged
-        conflict = REWORDED
-        return mark_conflict(left, right, markers) if markers else merged
+        before, left, right = "".join(was), "".join(first), "".join(second)
+        if has_lost_words(before, left) and has_lost_words(before, right):
+            return [merge_words(before, left, right)]  # a purge on each side
+        first, second = add_line_ends(first), add_line_ends(second)
+        if is_reworded(was, first, second):
+            conflict = REWORDED
+            if markers:
+                return mark_conflict(first, second, markers)
+        return join_lines(was, first, second)
 
     text = merge_lines(base, ours, theirs, resolve) or ""
     return Merged(remove_repeated_lines(text), conflict)
 
 
-def join_lines(was: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> list[str]:
+def is_reworded(was: Lines, ours: Lines, theirs: Lines) -> bool:
+    """Return whether both sides replaced the same lines by new ones."""
+    if set(ours).issubset(was) or set(theirs).issubset(was):
+        return False  # one side only deleted lines
+    for line in was:
+        # The line of a promoted memory follows its memory.
+        is_promoted = PROMOTED_LINE.fullmatch(line.strip())
+        if line.strip() and not is_promoted and line not in ours and line not in theirs:
+            return True
+    return False
+
+
+def join_lines(was: Lines, ours: Lines, theirs: Lines) -> Lines:
     """Return the lines of both sides, without those that one side deleted."""
-    deleted = {line for line in was if line.strip() and (line not in ours or line not in theirs)}
-    merged = [line for line in ours if line not in deleted]
-    return merged + [line for line in theirs if line not in was and line not in merged]
+    deleted = {line for line in was if line not in ours or line not in theirs}
+    joined = [line for line in ours if line not in deleted or not line.strip()]
+    return joined + [line for line in theirs if line not in was and line not in joined]
 
 
 def remove_repeated_lines(page: str) -> str:
@@ -260,7 +273,7 @@ def remove_repeated_lines(page: str) -> str:
     return "".join(lines.values())
 
 
-def mark_conflict(ours: Sequence[str], theirs: Sequence[str], size: int) -> list[str]:
+def mark_conflict(ours: Lines, theirs: Lines, size: int) -> Lines:
     """Return both sides between git's conflict markers."""
     start, middle, end = (sign * size for sign in "<=>")
     return [f"{start} ours\n", *ours, f"{middle}\n", *theirs, f"{end} theirs\n"]
@@ -282,7 +295,7 @@ def merge_entry(path: str, base: str | None, ours: str, theirs: str, markers: in
         return Merged(first.text, "", second.text)
     has_conflict = False
 
-    def resolve(was: list[str], first: list[str], second: list[str]) -> list[str]:
+    def resolve(was: Lines, first: Lines, second: Lines) -> Lines:
         nonlocal has_conflict
         first, second = add_line_ends(first), add_line_ends(second)
         if base and not was:
@@ -314,7 +327,7 @@ def merge_heads(old: Version, older: Version, newer: Version) -> str:
     if not values:
         return ""
 
-    def resolve(was: list[str], first: list[str], second: list[str]) -> list[str]:
+    def resolve(was: Lines, first: Lines, second: Lines) -> Lines:
         known = {*was, *second}
         comments = [line for line in first if line.lstrip().startswith("#") and line not in known]
         return [*comments, *second]
@@ -324,8 +337,11 @@ def merge_heads(old: Version, older: Version, newer: Version) -> str:
         text = f"---\n{head}---\n"
         with suppress(FrontmatterError):
             fields = frontmatter.parse(text).fields
-            names = [name for name in {**fields, **values} if fields.get(name) != values.get(name)]
-            return frontmatter.edit(text, {name: values.get(name) for name in names})
+            changes = {}
+            for name in {**fields, **values}:
+                if fields.get(name) != values.get(name):
+                    changes[name] = values.get(name)
+            return frontmatter.edit(text, changes)
     # The YAML has anchors or something else that cannot be edited by lines.
     return format_document(values, "").rstrip("\n") + "\n"
 
@@ -379,11 +395,12 @@ def build_copy(version: Version, original_id: str, merged: Mapping[str, Any]) ->
 
     Its id depends on its text alone, so every machine builds the same copy.
     """
-    number = int(build_digest(version.body.encode("utf-8", "surrogateescape")), 16)
-    letters = "".join(ALPHABET[number >> shift & 31] for shift in range(0, 30, 5))
-    new_id = f"{original_id[:-6]}{letters}" if is_id(original_id) else f"mem_{'0' * 10}{letters}"
-    state = {key: merged.get(key) for key in STATE}
-    return edit_entry(version.text, {**state, "id": new_id, "conflicts_with": (original_id,)})
+    start = original_id[:-6] if is_id(original_id) else f"mem_{'0' * 10}"
+    digest = build_digest(version.body.encode("utf-8", "surrogateescape"))
+    changes = {key: merged.get(key) for key in STATE}
+    changes["id"] = start + digest[:6]
+    changes["conflicts_with"] = (original_id,)
+    return edit_entry(version.text, changes)
 
 
 def build_copy_path(path: str, text: str) -> str:
@@ -392,7 +409,7 @@ def build_copy_path(path: str, text: str) -> str:
     return f"{stem}-{shorten_id(parse_version(text).id)}.md"
 
 
-def add_line_ends(lines: Sequence[str]) -> list[str]:
+def add_line_ends(lines: Lines) -> Lines:
     return [add_line_end(line) for line in lines]
 
 

@@ -196,7 +196,7 @@ class Exchange:
         with hold_lock(workspace):
             # Deletes what another machine purged.
             commit(workspace, "sync", [])
-            self.restore_half_written_files()
+            restore_half_written_files(workspace, repository)
             pending, self.result.skipped = list_pending(workspace, repository)
             paths = "".join(f"{path}\0" for path in pending)
             head = repository.find_commit("HEAD")
@@ -254,7 +254,7 @@ class Exchange:
         if texts[1] is None:
             raise RejectedError(
                 f"{name} has no {MARK}, so it contains no memory",
-                f"restore {MARK} there, or use another repository for the memory",
+                f"use an empty repository for the memory, or restore {MARK} there",
             )
         layouts = [LAYOUT.findall(text or "") for text in texts]
         if base == self.repository.empty_tree and layouts[0] != layouts[1]:
@@ -280,7 +280,7 @@ class Exchange:
                 # git refuses to overwrite a file that somebody has edited since our commit.
                 if "overwritten" not in error.output and "not uptodate" not in error.output:
                     with suppress(GitError):
-                        self.restore_half_written_files()
+                        restore_half_written_files(self.workspace, self.repository)
                     raise
                 names = [line.strip() for line in error.output.splitlines() if line[:1] == "\t"]
                 files = ", ".join(names) or "a file"
@@ -290,33 +290,6 @@ class Exchange:
                 is_moved = True
             self.repository.run("update-ref", "-d", MOVING)
         return is_moved
-
-    def restore_half_written_files(self) -> None:
-        """Restore files that git could not write completely: it was killed, or the disk was full.
-
-        git does not write files atomically. In a truncated history, the missing records would look
-        as if somebody had deleted them.
-        """
-        repository = self.repository
-        target = repository.find_commit(MOVING)
-        if not target:
-            return
-        changes = repository.list_changes("HEAD", target)
-        texts = repository.read_blobs([f"{target}:{path}" for path in changes])
-        new, changed = [], []
-        for (path, status), text in zip(changes.items(), texts, strict=True):
-            disk = read_file(self.workspace, path)
-            if disk == text or not (text or "").startswith(disk or ""):
-                continue
-            if status == "M":
-                changed.append(path)
-            elif status == "A" and disk is not None:
-                new.append(path)
-        if new:
-            repository.run("--literal-pathspecs", "clean", "-q", "-f", "-x", "--", *new)
-        if changed:
-            repository.run("--literal-pathspecs", "checkout", "-q", "HEAD", "--", *changed)
-        repository.run("update-ref", "-d", MOVING)
 
     def finish(self, ours: str, theirs: str, target: str) -> None:
         """Remember the common commit, index the received files, and report what changed."""
@@ -334,3 +307,30 @@ class Exchange:
         for path, problem in index.list_problems():
             if path in received_paths:
                 result.messages.append(f"{path}:{problem.line}: {problem.reason}")
+
+
+def restore_half_written_files(workspace: Workspace, repository: Repository) -> None:
+    """Restore files that git could not write completely: it was killed, or the disk was full.
+
+    git does not write files atomically. In a truncated history, the missing records would look
+    as if somebody had deleted them.
+    """
+    target = repository.find_commit(MOVING)
+    if not target:
+        return
+    changes = repository.list_changes("HEAD", target)
+    texts = repository.read_blobs([f"{target}:{path}" for path in changes])
+    new, changed = [], []
+    for (path, status), text in zip(changes.items(), texts, strict=True):
+        disk = read_file(workspace, path)
+        if disk == text or not (text or "").startswith(disk or ""):
+            continue
+        if status == "M":
+            changed.append(path)
+        elif status == "A" and disk is not None:
+            new.append(path)
+    if new:
+        repository.run("--literal-pathspecs", "clean", "-q", "-f", "-x", "--", *new)
+    if changed:
+        repository.run("--literal-pathspecs", "checkout", "-q", "HEAD", "--", *changed)
+    repository.run("update-ref", "-d", MOVING)

@@ -415,7 +415,7 @@ def test_what_is_no_memory_of_its_own_is_refused(
     assert "package.json is not part of a memory" in laptop.sync(code=5)
     git(laptop.root, "rm", "-qf", "--cached", "package.json")
     (laptop.root / ".git/MERGE_HEAD").write_text(git(laptop.root, "rev-parse", "HEAD"))
-    assert "a git merge is unfinished" in laptop.sync(code=5)
+    assert "a merge or rebase of git is unfinished" in laptop.sync(code=5)
     (laptop.root / ".git/MERGE_HEAD").unlink()
     (laptop.root / ".git/index.lock").touch()
     laptop.write("Kai is in Lisbon.")
@@ -450,7 +450,7 @@ def test_a_remote_without_a_memory_deletes_none(
         if text:
             laptop.write(text)
         output = laptop.sync(code=5)
-        assert "origin/main has no mem.yaml" in output and "hint: restore mem.yaml" in output
+        assert "origin/main has no mem.yaml" in output and "or restore mem.yaml there" in output
         assert "The office is in Porto." in laptop.mem("ls")[1]
     git(desktop.root, "revert", "--no-edit", "HEAD")
     git(desktop.root, "push", "-q")
