@@ -174,7 +174,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "tend": Command(
         "Learn",
-        "do what is due; meant for cron",
+        "do the pending maintenance; meant for cron",
         ("mem tend", "mem tend --dry-run"),
     ),
     "check": Command(
@@ -261,7 +261,6 @@ MODULES = {
     "tend": "upkeep",
     "decay": "upkeep",
     "promote": "upkeep",
-    "grep": "search",
     "export": "transfer",
     "import": "transfer",
     "context": "recall",

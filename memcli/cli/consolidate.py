@@ -65,13 +65,14 @@ def run_consolidate(
     background: Annotated[
         bool,
         Option(
-            "--background", help="Process what is due; do nothing if another process already does."
+            "--background",
+            help="Process pending conversations; do nothing if another process already does.",
         ),
     ] = False,
 ) -> Result:
     """Turn conversations into history and memories.
 
-    Without SESSION, mem processes the conversations that are due: those that have ended, and long
+    Without SESSION, mem processes the pending conversations: those that have ended, and long
     running ones except their latest messages. A language model reads them if you configured one.
     Otherwise mem saves only what you asked for, your rules, preferences and corrections.
     """

@@ -88,7 +88,7 @@ def build_demo_context(context: Context, home: Path) -> Context:
 
 
 def run_step(context: Context, command: str) -> str:
-    """Return what a command prints, or what an agent is told before it runs the command."""
+    """Return the output of a command, or the text that an agent reads before it."""
     program, *arguments = shlex.split(command)
     if program != "mem":
         return show_reminder(context, command)
@@ -114,6 +114,6 @@ def format_step(step: Step, output: str) -> str:
     lines = [f"\n{step.text}\n"] if step.text else []
     lines.append(f"{'$' if step.command.startswith('mem ') else 'agent$'} {step.command}")
     for line in output.strip().splitlines():
-        # What an agent is told is not made for a terminal.
+        # The text for an agent is not made for a terminal.
         lines += textwrap.wrap(line, WIDTH, subsequent_indent="  ") or [""]
     return "".join(f"{line}\n" for line in lines)

@@ -17,8 +17,8 @@ REVIEW_FIELDS = ("id", "kind", "text", "reason", "memories", "answers", "answer"
 KEYS = {"o": "older", "n": "newer", "k": "both", "a": "accept", "r": "reject"}
 KEY_TEXTS = {"both": "keep both"}  # other answers say what they do
 LABELS = {
-    "older": "Kept the older one",
-    "newer": "Kept the newer one",
+    "older": "Kept the older memory",
+    "newer": "Kept the newer memory",
     "both": "Kept both",
     "accept": "Saved",
     "reject": "Rejected; it is refused from now on",

@@ -44,7 +44,9 @@ def run_undo(
     failure = read_failure(workspace)
     # Somebody who undoes after an error means the command that failed.
     if failure and not number and not redo:
-        question = f"The last command ({failure}) failed and changed nothing. Undo an older one?"
+        question = (
+            f"The last command ({failure}) failed and changed nothing. Undo an older command?"
+        )
         if not yes and not ask(context, question):
             raise RejectedError(
                 f"the last command ({failure}) failed and changed nothing",

@@ -19,10 +19,10 @@ TEND_FIELDS = ("workspace", "step", "text", "count", "error", "steps")
 
 def run_tend(
     context: Context,
-    dry_run: Annotated[bool, Option("--dry-run", help="Only show what is due.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show what is pending.")] = False,
 ) -> Result:
-    """Do what is due: consolidate conversations, fade and promote memories, update MEMORY.md,
-    summarize old episodes.
+    """Do the pending maintenance: consolidate conversations, fade and promote memories, update
+    MEMORY.md, summarize old episodes.
 
     Meant for cron: it prints a line for each thing that was done, and nothing otherwise.
     """
@@ -32,7 +32,7 @@ def run_tend(
             if result.error is not None:
                 messages.append(result.text)
             else:
-                lines.append(f"{'Due: ' if dry_run else ''}{result.text}")
+                lines.append(f"{'Pending: ' if dry_run else ''}{result.text}")
             items.append(
                 {
                     "workspace": str(workspace.root),
@@ -45,7 +45,7 @@ def run_tend(
     # Two steps can fail for the same reason.
     messages = list(dict.fromkeys(messages))
     code = 3 if messages else 0
-    nothing = "" if messages else "Nothing is due."
+    nothing = "" if messages else "Nothing is pending."
     return Result({"steps": items}, lines, None, messages, exit_code=code, nothing=nothing)
 
 

@@ -298,7 +298,7 @@ def build_entry(row: Sequence[Any]) -> IndexedEntry:
 def open_index(
     workspace: Workspace, *, refresh_first: bool = True, with_sessions: bool = True
 ) -> Index:
-    """Return the index of a workspace, in step with the files unless told otherwise."""
+    """Return the index of a workspace, in step with the files by default."""
     workspace.ensure_machine()
     unfinished = recover(workspace) if refresh_first else ""
     index = workspace.resources.get("index")

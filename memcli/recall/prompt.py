@@ -1,6 +1,6 @@
 """The prompt moment: the memories that fit a prompt, shown once per session.
 
-"Does this prompt need memory?" can be told from its form far better than from the best hit, whose
+"Does this prompt need memory?" shows in its form far better than in the best hit, whose
 relevance is the same for "why is the sky blue?" and for "write to the landlord". So phrases in the
 prompt raise or lower the relevance that a memory needs. The phrases are in `data/prompts.toml`.
 """

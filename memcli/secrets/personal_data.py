@@ -203,7 +203,7 @@ _ISSUED = (
 )
 _IBAN = r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])"
 _BEGIN, _END = r"(?<![\w.+-])", r"(?![\w-]|\.\d)"
-# What every number of _SHAPES holds, with no name beside it: a search for each shape takes far longer.
+# Every number of _SHAPES contains this. A search for each shape takes far longer.
 _ENOUGH = r"(?:\d[ .+-]?[A-Z]?){5}\d"
 
 
@@ -282,7 +282,7 @@ def find_national_ids(text: str, low: str) -> Iterator[Span]:
 
 
 _SSN = r"(?!000|666|9\d\d)\d{3}{0}(?!00)\d{2}{0}(?!0000)\d{4}"
-# What needs no name beside it.
+# These need no name next to them.
 _SHAPES = "|".join(
     (
         _SSN.replace("{0}", "-"),  # United States

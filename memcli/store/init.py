@@ -42,7 +42,7 @@ def create_workspace(
 
     `is_foreign` says that notes in the folder may be somebody else's.
 
-    Returns whether git was told to ignore it. If the user interrupts, nothing stays.
+    Returns whether git now ignores it. If the user interrupts, nothing stays.
     """
     is_empty = not (root / "MEMORY.md").exists() and not any((root / "entries").rglob("*.md"))
     is_vault = layout != "standard"
@@ -62,7 +62,7 @@ def create_workspace(
         add_lines(folder / ".gitignore", (*LOCAL_PATHS, HISTORY_PATHS))
         # Before the workspace exists, or git could see it for a moment.
         is_hidden = is_private and hide_from_git(root, layout)
-        # Whoever creates a workspace is its user.
+        # The user who creates a workspace trusts it.
         machine = build_machine(root.resolve(), context.state_folder, is_trusted=is_new)
         machine.save_trust(root.resolve(), is_new)
         # Last, because this file makes the folder a workspace.

@@ -13,8 +13,8 @@ from .request import Request
 QUESTIONS = 50  # on a page
 COUNT_SECONDS = 60.0  # finding the questions among 10,000 memories takes 150 ms
 ANSWERS = {
-    "older": "Keep the older one",
-    "newer": "Keep the newer one",
+    "older": "Keep the older memory",
+    "newer": "Keep the newer memory",
     "both": "Keep both",
     "accept": "Save",
     "reject": "Reject",

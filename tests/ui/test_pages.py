@@ -261,7 +261,7 @@ def test_review(client: Client, workspace: Workspace) -> None:
     assert client.get("pending") == "1"
     page = client.get("review")
     assert "1 open question" in page
-    assert "Keep the older one" in page
+    assert "Keep the older memory" in page
     form = {"question": find_value(page, "question"), "kind": "conflict", "answer": "older"}
     page = client.get(client.post("answer", form))
     assert "Nothing to decide." in page
