@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
@@ -71,6 +70,7 @@ def read_key(context: Context) -> str:
 
 def show_in_pager(context: Context, text: str) -> None:
     """Pipe a text to the pager, or print it if there is none."""
+    import shlex
     import subprocess
 
     settings = read_settings(Path("/nonexistent"), context.config_file, context.environment)
@@ -88,6 +88,7 @@ def show_in_pager(context: Context, text: str) -> None:
 
 def run_editor(context: Context, workspace: Workspace, path: Path, otherwise: str) -> None:
     """Wait until the user has edited a file. Raises UsageError with `otherwise` as a hint."""
+    import shlex
     import subprocess
 
     environment = context.environment

@@ -1,7 +1,6 @@
 """Save memories and notes, and change them."""
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -235,6 +234,8 @@ def render_edit(outcome: Outcome) -> Result:
 
 def edit_in_editor(context: Context, workspace: Workspace, path: str, text: str) -> str:
     """Return the text that the user's editor leaves in a copy of the file."""
+    import tempfile
+
     # A copy, because editors save in steps, and each would be visible to searches.
     with tempfile.TemporaryDirectory(prefix="mem-edit-") as folder:
         copy = Path(folder, Path(path).name)
@@ -247,6 +248,8 @@ def edit_in_editor(context: Context, workspace: Workspace, path: str, text: str)
 
 def save_rejected_text(path: str, text: str) -> str:
     """Save a text that a gate rejected, so that the user's work is not lost."""
+    import tempfile
+
     descriptor, name = tempfile.mkstemp(prefix="mem-rejected-", suffix=f"-{Path(path).name}")
     with os.fdopen(descriptor, "wb") as file:
         file.write(text.encode("utf-8", "surrogateescape"))
