@@ -11,7 +11,7 @@ from ..errors import MemError, NotFoundError, RejectedError, UsageError
 from ..formats import count_noun, parse_event, shorten
 from ..index import open_index
 from ..store import Replace, Session, Workspace, commit_one, read_file, sessions
-from .terminal import Result, ask
+from .terminal import Result, ask, build_progress
 from .write import explain_place
 
 SUMMARY_FIELDS = (
@@ -196,16 +196,27 @@ def import_conversations(context: Context, name: str, *, is_all: bool, is_dry_ru
         paths = [path] if is_one else list(select_transcripts(find_files(path), None))
     imported: list[ImportResult] = []
     messages: list[str] = []
-    for path in paths:
+    progress = build_progress(context, "reading")
+    for number, path in enumerate(paths):
         problems: list[str] = []
+        if progress and not is_one:
+            progress(number, len(paths))
         try:
-            imported += import_file(workspace, path, problems, is_dry_run=is_dry_run)
+            imported += import_file(
+                workspace,
+                path,
+                problems,
+                is_dry_run=is_dry_run,
+                on_progress=progress if is_one else None,
+            )
         except MemError as error:
             if is_one:
                 raise
             problems.append(error.message)
         # A folder may contain other files.
         messages += [f"{path}: {item}" for item in problems if is_one or item != NO_CONVERSATION]
+    if progress:
+        progress(1, 1)
     total = sum(item.added for item in imported)
     shown = [item for item in imported if item.added or len(paths) == len(imported) == 1]
     lines = [

@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -58,6 +58,7 @@ def import_file(
     *,
     project: str = "",
     is_dry_run: bool = False,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> list[ImportResult]:
     """Add the new events of the conversations in a file to their sessions.
 
@@ -65,7 +66,7 @@ def import_file(
     """
     results = [
         import_transcript(workspace, transcript, path, project=project, is_dry_run=is_dry_run)
-        for transcript in read_file(path, problems, workspace.zone)
+        for transcript in read_file(path, problems, workspace.zone, on_progress)
         if transcript.events
     ]
     if not results and not problems:

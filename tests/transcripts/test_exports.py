@@ -127,6 +127,21 @@ def test_a_zip_is_imported_once(tmp_path: Path) -> None:
     assert (code, output.splitlines()) == (0, ["Imported nothing", "3 items already here"])
 
 
+@pytest.mark.parametrize("name", ["conversations.json", "export.zip"])
+def test_reading_reports_its_progress(tmp_path: Path, name: str) -> None:
+    talks = [build_chatgpt(say("user", f"{n} fonts? " * 20_000), session=f"c{n}") for n in range(3)]
+    path = save(tmp_path / "conversations.json", talks)
+    if name.endswith(".zip"):
+        path = tmp_path / name
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.write(tmp_path / "conversations.json", "conversations.json")
+    shown: list[tuple[int, int]] = []
+    list(read_file(path, [], UTC, lambda done, total: shown.append((done, total))))
+    positions = [done for done, _ in shown]
+    assert len(positions) == 3 and 0 < positions[0] < positions[2] <= path.stat().st_size
+    assert all(done < total for done, total in shown)
+
+
 def test_a_tool_call_that_looks_like_an_export(tmp_path: Path) -> None:
     call = {"type": "tool_use", "id": "t", "name": "Put", "input": {"mapping": {"a": 1}}}
     line = {"type": "assistant", "message": {"role": "assistant", "content": [call]}}
