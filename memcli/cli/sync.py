@@ -23,29 +23,29 @@ WITHOUT_TEXT = {"forgotten": "a forgotten memory", "deleted": "a deleted memory"
 def run_sync(
     context: Context,
     remote: Annotated[
-        str, Argument(help="A remote of git, or the address of a new one. Default: the branch's.")
+        str, Argument(help="Name or address of a git remote. Default: the remote of the branch.")
     ] = "",
     dry_run: Annotated[
         bool, Option("--dry-run", help="Only show what would be sent and received.")
     ] = False,
     accept_rewrite: Annotated[
         bool,
-        Option("--accept-rewrite", help="Take over a history that was rewritten on the remote."),
+        Option("--accept-rewrite", help="Accept a history that was rewritten on the remote."),
     ] = False,
 ) -> Result:
     """Exchange memories with your other machines through git.
 
-    For a memory that is a git repository of its own, such as your own memory (--scope user). Give
-    the address of an empty repository the first time, and the same one on every other machine.
-    A memory inside a project's repository is committed with the code instead.
+    The memory must be a git repository of its own, such as your own memory (--scope user). Pass
+    the address of an empty repository the first time, and the same address on every other machine.
+    If the memory is inside a project's repository, commit it with the code instead.
 
-    Commits what changed, fetches, merges and pushes. History is never rewritten. Exits with 3 if
-    something needs your decision, or if a file was not committed.
+    mem commits your changes, fetches, merges and pushes. It never rewrites history. Exits with 3
+    if something needs your decision, or if a file was not sent.
     """
     is_path = bool(remote) and (context.folder / remote).exists()
     is_address = is_path or "/" in remote or ":" in remote
     if is_address and dry_run:
-        raise UsageError("--dry-run needs a remote that is set up already")
+        raise UsageError("--dry-run needs the name of a remote, not an address")
     workspace = open_target(context) if is_address else open_existing(context)
     if is_address:
         set_up_repository(
@@ -59,7 +59,7 @@ def run_sync(
 
 
 def configure_driver(context: Context, workspace: Workspace) -> None:
-    """Let plain git merge this memory too. Without an installed program it merges by lines."""
+    """Let `git pull` merge this memory by fields too, if the program of mem is installed."""
     try:
         install_driver(workspace, find_program(context))
     except MemError:
@@ -118,7 +118,8 @@ def run_merge_driver(
 ) -> Result:
     """Merge three versions of a memory for git: fields by name, history by record, text by line.
 
-    `mem init --shared`, `mem trust` and `mem sync` configure it. Exits with 3 if markers are left.
+    `mem init --shared`, `mem trust` and `mem sync` add it to the configuration of git. Exits with 3
+    if it leaves conflict markers.
     """
     files = [context.folder / name for name in (base, ours, theirs, path)]
     conflict = merge_for_git(context, files[0], files[1], files[2], size, files[3])

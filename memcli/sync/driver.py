@@ -45,18 +45,14 @@ def merge_for_git(
 ) -> str:
     """Merge three temporary files of git into the second one, and return the conflict, if any.
 
-    `size` is the length of conflict markers. `path`, in the work tree, tells the kind of the file.
+    `size` is the length of conflict markers. `path` is the file in the work tree.
     """
-    root = next((folder for folder in path.parents if (folder / MARK).is_file()), None)
     kind, name = "entry", path.name
-    if root is not None:
-        name = path.relative_to(root).as_posix()
-        kind = open_folder(context, root, "", None).get_kind(name)
-    texts = []
-    for file in (base, ours, theirs):
-        texts.append(read_text(file))
-        if texts[-1] is None:
-            raise NotFoundError(f"no file {file}")
-    merged = merge_file(kind, name, texts[0] or None, texts[1], texts[2], markers=size)
+    roots = [folder for folder in path.parents if (folder / MARK).is_file()]
+    if roots:
+        name = path.relative_to(roots[0]).as_posix()
+        kind = open_folder(context, roots[0], "", None).get_kind(name)
+    texts = [read_text(file) for file in (base, ours, theirs)]
+    merged = merge_file(kind, name, texts[0] or None, texts[1], texts[2], size)
     write_atomically(ours, (merged.text or "").encode("utf-8", "surrogateescape"))
     return merged.conflict

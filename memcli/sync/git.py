@@ -68,7 +68,6 @@ class Repository:
 
     def __init__(self, workspace: Workspace) -> None:
         self.top = workspace.root
-        self.workspace = workspace
         self.seconds = float(workspace.settings["sync.timeout"])
         date = workspace.now.astimezone(workspace.zone).isoformat(timespec="seconds")
         variables = workspace.context.environment
@@ -161,7 +160,8 @@ class Repository:
     def read_blobs(self, names: Sequence[str]) -> list[str | None]:
         """Return the texts of objects, named by id or as COMMIT:PATH. A missing one is None."""
         lines = "".join(name.replace("\n", "") + "\n" for name in names)
-        stream = BytesIO(encode(self.run("cat-file", "--batch", data=lines)) if names else b"")
+        output = self.run("cat-file", "--batch", data=lines) if names else ""
+        stream = BytesIO(encode(output))
         texts: list[str | None] = []
         for _ in names:
             # `ID blob SIZE`, or `NAME missing`. A name can have blanks.
