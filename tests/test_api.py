@@ -1,5 +1,6 @@
 """The functions for Python users."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ import pytest
 from memcli import open_workspace, search, write
 from memcli.errors import NotFoundError, RejectedError
 from tests.helpers import get_process_environment, make_workspace
+
+PROJECT = Path(__file__).parents[1]
 
 
 def open_test_workspace(folder: Path):  # type: ignore[no-untyped-def]
@@ -55,3 +58,29 @@ def test_the_import_is_light_and_prints_nothing() -> None:
         check=True,
     )
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_the_examples_of_the_manual_print_what_it_says(tmp_path: Path) -> None:
+    """A block of Python, and the text below it. All blocks share a project, as for a reader."""
+    page = (PROJECT / "docs" / "python.md").read_text("utf-8")
+    examples = re.findall(r"```python\n(.*?)```\n+(?:It prints:\n+)?```text\n(.*?)```", page, re.S)
+    assert len(examples) == page.count("```python")
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "mem"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m memcli "$@"\n')
+    program.chmod(0o755)
+    environment = get_process_environment(tmp_path)
+    environment["PATH"] = f"{program.parent}:{environment['PATH']}"
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    subprocess.run([program, "init"], cwd=folder, env=environment, check=True, capture_output=True)
+    for script, printed in examples:
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", script],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.stdout, done.returncode) == (printed, 0), done.stderr
