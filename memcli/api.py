@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .context import CommonOptions, Context
-from .errors import NotFoundError
+from .errors import NotFoundError, UnavailableError
 from .index import open_index
 from .store import Workspace, get_target_workspace, get_workspaces
 
@@ -93,6 +93,7 @@ def add_gates(workspace: Workspace) -> Workspace:
     )
     workspace.find_received_purges = find_received_purges
     workspace.build_purge_filter = build_purge_filter
+    workspace.withdraw_from_team = withdraw_from_team
     return workspace
 
 
@@ -125,6 +126,21 @@ def find_received_purges(workspace: Workspace) -> tuple[list["Replace"], list[st
     from .reconcile.purge import find_received_purges
 
     return find_received_purges(workspace)
+
+
+def withdraw_from_team(workspace: Workspace) -> str:
+    """Delete forgotten memories from the team's server. Return a message if that failed."""
+    if not workspace.settings["team.dsn"]:
+        return ""
+    from .team.connection import find_space
+    from .team.push import withdraw
+
+    try:
+        if find_space(workspace):
+            withdraw(workspace)
+    except UnavailableError as error:
+        return f"the team's server still has it ({error.message}): run mem index"
+    return ""
 
 
 def write(workspace: Workspace, text: str, **fields: Any) -> "Outcome":

@@ -7,15 +7,13 @@ from typer import Argument, Option
 
 from ..api import open_existing
 from ..context import Context
-from ..errors import UnavailableError, UsageError
+from ..errors import UsageError
 from ..index import Filter, open_index
 from ..reconcile.changes import ForgetResult, Outcome
 from ..reconcile.forget import forget, get_mentions, restore
 from ..search.grep import grep
 from ..search.names import get_entry
 from ..store import Workspace
-from ..team.connection import find_space
-from ..team.push import withdraw
 from .terminal import Result, require_yes
 
 FORGET_FIELDS = (
@@ -74,11 +72,6 @@ def run_forget(
         if not require_yes(context, question, yes=yes):
             return Result({"memories": []}, ["Nothing was deleted."], exit_code=1)
     done = forget(workspace, names, reason=reason, purge=purge)
-    if find_space(workspace):
-        try:
-            withdraw(workspace)
-        except UnavailableError as error:
-            messages.append(f"the team's server still has it ({error.message}): run mem index")
     return render_forgetting(done, purge, messages)
 
 

@@ -44,7 +44,25 @@ def forget(
     index = open_index(workspace)
     entries = get_entries(index, names)
     if purge:
-        return purge_entries(index, entries)
+        done = purge_entries(index, entries)
+    else:
+        done = hide_entries(index, entries, reason, said_at, command, actor)
+    if workspace.withdraw_from_team is not None:
+        message = workspace.withdraw_from_team(workspace)
+        done.result.messages += [message] if message else []
+    return done
+
+
+def hide_entries(
+    index: Index,
+    entries: Sequence[IndexedEntry],
+    reason: str,
+    said_at: str,
+    command: str,
+    actor: str,
+) -> ForgetResult:
+    """Mark entries as forgotten."""
+    workspace = index.workspace
     done = ForgetResult()
     groups = []
     for entry in entries:

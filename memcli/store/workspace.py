@@ -42,6 +42,8 @@ class Workspace:
     find_received_purges: Callable[["Workspace"], tuple[list["Replace"], list[str]]] | None = None
     # Returns a function that hides the passages which were purged on this machine.
     build_purge_filter: Callable[["Workspace"], Callable[[str], str]] | None = None
+    # Deletes what is forgotten from the team's server, and returns a message if that failed.
+    withdraw_from_team: Callable[["Workspace"], str] | None = None
     resources: dict[str, Any] = field(default_factory=dict)  # open index and model
 
     @property

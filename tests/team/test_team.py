@@ -184,6 +184,18 @@ def test_forgetting_and_purging_remove_the_rows_immediately(
     assert bea.search("quagga") == {("ana", "The quagga drinks tea.")}
 
 
+def test_what_an_agent_forgets_leaves_the_server_too(
+    team: tuple[Database, Member, Member],
+) -> None:
+    database, ana, _ = team
+    name = ana.write("The quagga drinks tea.")
+    ana.push()
+    assert count_rows(database) == [1, 1]
+    context = make_context(ana.folder, HOME=str(ana.folder / "home"), MEM_TEAM_DSN=ana.dsn)
+    Toolbox(context).call("memory_delete", {"path": name})
+    assert count_rows(database) == [0, 0]
+
+
 def test_what_is_forgotten_here_stays_hidden_when_a_colleague_pushes_it(
     team: tuple[Database, Member, Member],
 ) -> None:
