@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +24,7 @@ from ..agents.hooks import read_answer
 from ..context import Context, build_context
 from ..errors import BusyError, MemError, NotFoundError, UnavailableError
 from . import ask
-from .main import run
+from .main import load_command, run
 from .terminal import Result, print_message
 
 LIMIT_SECONDS = 0.2  # for a caller to send its request, and to take its answer
@@ -193,7 +192,7 @@ class Server:
 def load_everything(context: Context) -> Any:
     """Import what commands need, and open the model as a command does. None without a model."""
     for command in ask.READING:
-        import_module(f".{command}", __package__)
+        load_command(command)
     from ..index import open_embedder, prepare_model
 
     with suppress(MemError):  # each command reports it
