@@ -59,7 +59,7 @@ def run_sync(
 
 
 def configure_driver(context: Context, workspace: Workspace) -> None:
-    """Let `git pull` merge this memory by fields too, if the program of mem is installed."""
+    """Let `git pull` use the merge driver, if mem is installed."""
     try:
         install_driver(workspace, find_program(context))
     except MemError:

@@ -100,7 +100,7 @@ def choose_record(records: list[Record], undone: set[int], number: int, redo: bo
 
 
 def explain_purge(records: list[Record]) -> RejectedError:
-    """Return the error for an undo of a purge, with the next command that can be undone.
+    """Return the error that names the next command to undo.
 
     A purge deletes its text from the records of earlier commands, which then cannot be undone.
     """

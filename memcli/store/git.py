@@ -150,9 +150,10 @@ def run_git(folder: Path, *arguments: str) -> bytes:
 def run_program(
     command: Sequence[str], environment: Mapping[str, str], data: bytes, seconds: float
 ) -> tuple[int, bytes, bytes]:
-    """Run git where it may need the network. Return its exit code, output and messages.
+    """Run git with a time limit, where it may need the network.
 
-    Raises NotFoundError if git is not installed, and BusyError if it does not end in time.
+    Returns its exit code, output and messages. Raises NotFoundError if git is not installed, and
+    BusyError if it does not end in time.
     """
     import subprocess
     from tempfile import TemporaryFile

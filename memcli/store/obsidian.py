@@ -22,7 +22,7 @@ SUFFIXES = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd", 31: "st"}
 
 
 def read_obsidian_settings(root: Path, name: str) -> dict[str, Any]:
-    """Return the settings in a file of `.obsidian`, or no settings if it is damaged or missing."""
+    """Return the settings in a file of `.obsidian`, as far as it is readable."""
     try:
         data = json.loads(read_small_text(root / FOLDER / name) or "{}")
     except (ValueError, RecursionError):
@@ -31,7 +31,7 @@ def read_obsidian_settings(root: Path, name: str) -> dict[str, Any]:
 
 
 def find_daily_note(root: Path, day: datetime) -> str:
-    """Return the path of a day's note, or an empty string if mem cannot follow the settings."""
+    """Return the path of a day's note, empty for unknown settings."""
     settings = read_obsidian_settings(root, "daily-notes.json")
     name = format_day(str(settings.get("format") or DEFAULT_DAY), day)
     folder = str(settings.get("folder") or "").strip("/")
@@ -42,7 +42,7 @@ def find_daily_note(root: Path, day: datetime) -> str:
 
 
 def format_day(pattern: str, day: datetime) -> str:
-    """Return a day in a format of Moment.js, or an empty string if mem lacks a part of it."""
+    """Return a day in a format of Moment.js, empty for an unknown format."""
     year, week, _ = day.isocalendar()
     values = {
         "YYYY": f"{day.year}",
@@ -72,7 +72,7 @@ def format_day(pattern: str, day: datetime) -> str:
 
 
 def read_excluded(root: Path) -> list[str]:
-    """Return patterns of templates and of the notes that Obsidian excludes from its search."""
+    """Return patterns of templates and of the notes that Obsidian excludes."""
     folder = str(read_obsidian_settings(root, "templates.json").get("folder") or "").strip("/")
     filters = read_obsidian_settings(root, "app.json").get("userIgnoreFilters")
     names = [f"/{folder}/"] if folder else []
@@ -84,18 +84,18 @@ def read_excluded(root: Path) -> list[str]:
 
 
 def find_tags(body: str) -> list[str]:
-    """Return the tags in the text of a note, without `#`. Code is skipped."""
+    """Return the tags in the text of a note, except those in code."""
     return TAG.findall(CODE.sub(" ", body))
 
 
 def find_title(body: str, path: str) -> str:
-    """Return the heading that a note begins with, or the name of its file."""
+    """Return the heading at the start of a note, or its file name."""
     heading = HEADING.match(body)
     return heading[1].strip() if heading else PurePosixPath(path).stem
 
 
 def render_canvas(text: str) -> str:
-    """Return the texts on a canvas: its cards, and the labels of groups and arrows."""
+    """Return the texts of the cards, groups and arrows on a canvas."""
     try:
         data = json.loads(text.lstrip("\ufeff"))
     except (ValueError, RecursionError):

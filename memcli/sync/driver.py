@@ -20,7 +20,7 @@ CONFLICT_CODE = 3
 
 
 def install_driver(workspace: Workspace, program: Sequence[str]) -> bool:
-    """Add the driver to the configuration of this clone. Return whether that worked.
+    """Add the driver to the configuration of this clone, if possible.
 
     A clone brings .gitattributes along, but no commands: git would not run them.
     """
@@ -43,7 +43,7 @@ def share_attributes(workspace: Workspace) -> None:
 def merge_for_git(
     context: Context, base: Path, ours: Path, theirs: Path, size: int, path: Path
 ) -> str:
-    """Merge three temporary files of git into the second one, and return the conflict, if any.
+    """Merge three temporary files of git into the second, and return the conflict.
 
     `size` is the length of conflict markers. `path` is the file in the work tree.
     """

@@ -54,7 +54,7 @@ ATTRIBUTES = ("*.md merge=mem", "purged.txt merge=mem", "mem.yaml merge=mem")
 
 
 def check_own_repository(workspace: Workspace) -> None:
-    """Raise an error if the workspace is not a git repository of its own."""
+    """Raise an error if the workspace has no git repository of its own."""
     if (workspace.root / ".git").exists():
         return
     if workspace.is_shared:
@@ -69,7 +69,7 @@ def check_own_repository(workspace: Workspace) -> None:
 
 
 def check_contents(workspace: Workspace, repository: Repository) -> None:
-    """Raise RejectedError for the repository of a project, whose files would be pushed too."""
+    """Raise RejectedError if the repository has files of a project."""
     if repository.try_run("check-ignore", "--", MARK):
         raise RejectedError(
             "this memory is private: git ignores it", "see: git check-ignore -v mem.yaml"
@@ -89,7 +89,7 @@ def check_contents(workspace: Workspace, repository: Repository) -> None:
 
 
 def prepare_files(workspace: Workspace, repository: Repository) -> None:
-    """List in .gitignore the files of this machine, and in .gitattributes the merge driver.
+    """Add the files of this machine to .gitignore, and configure merging.
 
     `mem init` excludes notes and history too, because a project must not get them. Here git sends
     them, unless .gitignore is committed already: then its owner may have decided otherwise.
@@ -122,7 +122,7 @@ def change_attributes(workspace: Workspace) -> Replace:
 
 
 def list_pending(workspace: Workspace, repository: Repository) -> tuple[list[str], list[Conflict]]:
-    """Return the changed paths to commit, and the files that must not be committed."""
+    """Return the changed paths to commit, and files not to commit."""
     paths = list_changed_files(workspace, repository)
     paths += list_changed_sessions(workspace, repository)
     heads = repository.read_blobs([f"HEAD:{path}" for path in paths])
@@ -180,7 +180,7 @@ def list_changed_sessions(workspace: Workspace, repository: Repository) -> list[
 
 
 def build_file_key(workspace: Workspace, path: str) -> str:
-    """Return a key that changes with a file, and with the rules for secrets."""
+    """Return a key that changes with a file and with the scanner."""
     key = f"{__version__} {workspace.settings['secrets.personal']} {path}"
     with suppress(OSError):  # it was deleted
         status = (workspace.root / path).lstat()
@@ -189,7 +189,10 @@ def build_file_key(workspace: Workspace, path: str) -> str:
 
 
 def read_reasons(workspace: Workspace) -> dict[str, str]:
-    """Return why files were not sent the last time, because a scan of a large file takes long."""
+    """Return why files were not sent the last time.
+
+    A scan of a large file takes a minute, so it is repeated only if the file changes.
+    """
     folder = workspace.machine.folder
     with suppress(ValueError):
         return dict(json.loads(read_small_text(folder / REASONS))) if folder else {}
@@ -224,7 +227,7 @@ class NewEntry(NamedTuple):
 
     @property
     def rank(self) -> tuple[float, str, str]:
-        """A key that sorts repeats: the most trusted one first, then the oldest."""
+        """A key that sorts repeats by trust, then by age."""
         return -self.entry.trust, self.entry.created_at, self.entry.id
 
 
@@ -313,7 +316,7 @@ class TreeMerge:
         self.repository.change_index(self.index, files)
 
     def read_new_entries(self, commit: str) -> dict[tuple[object, ...], NewEntry]:
-        """Return the active memories that a side added, by owner, project, key and words."""
+        """Return the active memories that a side added, by their meaning."""
         workspace = self.workspace
         changes = self.repository.list_changes(self.base, commit)
         added = [path for path, status in changes.items() if status == "A"]
@@ -330,7 +333,7 @@ class TreeMerge:
         return entries
 
     def remove_purged_memories(self) -> None:
-        """Delete purged memories that the other side changed or moved, and their promoted lines."""
+        """Delete purged memories that one side changed, and their promoted lines."""
         tree = self.write_tree()
         path = self.workspace.purged_path
         (text,) = self.repository.read_blobs([f"{tree}:{path}"])

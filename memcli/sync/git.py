@@ -85,7 +85,7 @@ class Repository:
     def run(
         self, *arguments: str, data: str = "", index: str = "", codes: Sequence[int] = (0,)
     ) -> str:
-        """Return the output of git. Raises GitError if its exit code is not one of `codes`."""
+        """Return the output of git. Raises GitError for other exit codes."""
         command = ["git", *OPTIONS, "-C", str(self.top), *arguments]
         seconds = self.seconds if arguments[0] in ("fetch", "push") else LOCAL_SECONDS
         environment = {**self.environment, "GIT_INDEX_FILE": index} if index else self.environment
@@ -98,7 +98,7 @@ class Repository:
         return decode(output)
 
     def try_run(self, *arguments: str) -> str:
-        """Return the first line of git's output, or an empty string if it fails."""
+        """Return the first line of output, or an empty string after an error."""
         try:
             return self.run(*arguments).strip().partition("\n")[0]
         except GitError:
@@ -108,7 +108,7 @@ class Repository:
         return self.try_run("config", "--get", name)
 
     def find_commit(self, name: str) -> str:
-        """Return the id of a commit by a name of git, or an empty string."""
+        """Return the id of the commit that git knows by a name."""
         return self.try_run("rev-parse", "--quiet", "--verify", f"{name}^{{commit}}")
 
     def find_tree(self, commit: str) -> str:
@@ -134,7 +134,7 @@ class Repository:
         return branch
 
     def check_free(self) -> None:
-        """Raise RejectedError if a person has started a merge or rebase and not finished it."""
+        """Raise RejectedError if a merge or rebase of a person is unfinished."""
         folder = Path(self.top, self.run("rev-parse", "--git-dir").strip())
         if any((folder / name).exists() for name in UNFINISHED):
             raise RejectedError(
@@ -142,7 +142,7 @@ class Repository:
             )
 
     def list_unmerged(self, index: str) -> dict[str, dict[int, Blob]]:
-        """Return the versions of the files that both sides changed: 1 base, 2 ours, 3 theirs."""
+        """Return the versions of unmerged files: 1 base, 2 ours, 3 theirs."""
         unmerged: dict[str, dict[int, Blob]] = {}
         for row in self.run("ls-files", "--unmerged", "-z", index=index).split("\0"):
             details, _, path = row.partition("\t")
@@ -152,13 +152,13 @@ class Repository:
         return unmerged
 
     def list_changes(self, base: str, target: str) -> dict[str, str]:
-        """Return A, M, D or T of each path that differs between two commits."""
+        """Return A, M, D or T for each path that two commits differ in."""
         options = ("-r", "-z", "--no-renames", "--name-status")
         fields = self.run("diff-tree", *options, base, target).split("\0")
         return dict(zip(fields[1::2], fields[::2], strict=False))
 
     def read_blobs(self, names: Sequence[str]) -> list[str | None]:
-        """Return the texts of objects, named by id or as COMMIT:PATH. A missing one is None."""
+        """Return the texts of objects by id or COMMIT:PATH, None if missing."""
         lines = "".join(name.replace("\n", "") + "\n" for name in names)
         output = self.run("cat-file", "--batch", data=lines) if names else ""
         stream = BytesIO(encode(output))
@@ -196,7 +196,7 @@ class Repository:
             raise explain_network_error(remote, error) from None
 
     def push(self, remote: str, commit: str, branch: str) -> bool:
-        """Push a commit. Return whether it was accepted; if not, another machine was faster."""
+        """Push a commit. Return False if another machine was faster."""
         target = f"{commit}:refs/heads/{branch}"
         try:
             self.run("push", "--porcelain", "--no-verify", remote, target)
@@ -218,7 +218,7 @@ def decode(data: bytes) -> str:
 
 
 def find_reason(messages: bytes) -> str:
-    """Return the line of git's messages that says why it failed, without passwords."""
+    """Return the message that says why git failed, without passwords."""
     text = PASSWORD.sub("", messages.decode("utf-8", "replace"))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     fatal = [line for line in lines if line.startswith(("fatal: ", "error: ", "ERROR: "))]
@@ -240,7 +240,7 @@ def explain_network_error(remote: str, error: GitError) -> MemError:
 
 
 def explain_rejection(remote: str, error: GitError) -> RejectedError:
-    """Return the error of a push that a hook or a rule of the remote rejected."""
+    """Return the error for a push that the remote rejected."""
     reason = re.search(r"\[remote rejected\] \(([^)]*)\)", error.output)
     remark = re.search(r"(?m)^remote: *(\S.*?) *$", error.output)
     reasons = [match[1] for match in (reason, remark) if match]
@@ -251,7 +251,7 @@ def explain_rejection(remote: str, error: GitError) -> RejectedError:
 
 
 def explain_local_error(repository: Repository, error: GitError) -> MemError:
-    """Return the error for the user of a command that git refused on this machine."""
+    """Return the error for a git command that failed on this machine."""
     match = LOCKED.search(error.output)
     if not match:
         return RejectedError(f"git: {error.reason}")
@@ -266,7 +266,7 @@ def explain_local_error(repository: Repository, error: GitError) -> MemError:
 
 
 def is_git_running(folder: Path) -> bool:
-    """Return whether a git process works in a folder. Only Linux tells; elsewhere, none does."""
+    """Return whether a git process works in a folder, as far as Linux tells."""
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             is_git = (process / "comm").read_text().strip() == "git"

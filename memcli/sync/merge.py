@@ -56,7 +56,7 @@ class Version(NamedTuple):
 
     @property
     def order(self) -> tuple[str, str]:
-        """A key that sorts two versions of an entry by the time of their last change."""
+        """A key that sorts versions by the time of their last change."""
         changed_at = self.fields.get("updated_at") or self.fields.get("created_at") or ""
         return str(changed_at), self.text
 
@@ -72,10 +72,10 @@ class Merged(NamedTuple):
 def merge_file(
     kind: str, path: str, base: str | None, ours: str | None, theirs: str | None, markers: int = 0
 ) -> Merged:
-    """Merge the versions of a file. None means that the file does not exist.
+    """Merge two versions of a file with their common ancestor.
 
-    `kind` is the kind of the file in its workspace. If `markers` is not 0, it is the length of the
-    conflict markers that are written into the text, as git does.
+    None means that the file does not exist. `kind` is its kind in the workspace. If `markers` is
+    not 0, the text gets conflict markers of that length, as git writes them.
     """
     old = base or ""
     if kind in ("history", "note", "session"):
@@ -121,7 +121,7 @@ def merge_records(kind: str, base: str, ours: str, theirs: str) -> str:
 
 
 def split_records(kind: str, text: str) -> dict[str, str]:
-    """Return the records of a file by a key that starts with their time, in order."""
+    """Return the records of a file by a key that starts with their time."""
     if kind == "session":
         parts = split_session(text)
     else:
@@ -151,7 +151,7 @@ def build_record_key(kind: str, text: str) -> str:
 
 
 def align_records(old: Mapping[str, str], side: Mapping[str, str]) -> dict[str, str]:
-    """Return the records of a side. A record that only lost words gets its old key.
+    """Give the records of a side that only lost words their old keys.
 
     The key of a note is its text, because notes have no ids, and a purge shortens that text.
     """
@@ -170,7 +170,7 @@ def align_records(old: Mapping[str, str], side: Mapping[str, str]) -> dict[str, 
 
 
 def merge_record(kind: str, base: str, ours: str, theirs: str) -> str:
-    """Merge a record that both sides have. Only a purge or a person changes a record."""
+    """Merge a record that both sides have, which a purge may have changed."""
     if ours in (base, theirs):
         return theirs
     if theirs == base:
@@ -189,7 +189,7 @@ def has_lost_words(before: str, after: str) -> bool:
 
 
 def merge_words(base: str, ours: str, theirs: str) -> str:
-    """Merge a text word by word. A word that one side deleted stays deleted."""
+    """Merge a text word by word, so that deleted words stay deleted."""
 
     def resolve(was: Lines, first: Lines, second: Lines) -> Lines:
         return [*first, *second] if first and second else []
@@ -199,7 +199,7 @@ def merge_words(base: str, ours: str, theirs: str) -> str:
 
 
 def merge_purged_ids(ours: str, theirs: str) -> str:
-    """Merge lines of an id and a date, and delete none. The earlier of two dates stays."""
+    """Return the purged ids of both sides, each with its earliest date."""
     dates: dict[str, str] = {}
     for line in sorted([*ours.splitlines(), *theirs.splitlines()]):
         purged_id, _, date = line.strip().partition(" ")
@@ -210,7 +210,7 @@ def merge_purged_ids(ours: str, theirs: str) -> str:
 
 
 def merge_settings(base: str, ours: str, theirs: str) -> Merged:
-    """Merge settings by name, as if they were the frontmatter of an entry without a text."""
+    """Merge settings by name, as the frontmatter of an entry without text."""
     texts = [f"---\n{add_line_end(text)}---\n" for text in (base, ours, theirs)]
     try:
         merged = merge_heads(*map(parse_version, texts))
@@ -226,7 +226,7 @@ def read_update_time(metadata: str) -> str:
 
 
 def merge_page(base: str, ours: str, theirs: str, markers: int) -> Merged:
-    """Merge a page by lines. A line that both sides changed stays in both wordings."""
+    """Merge a page by lines. Both wordings of a line stay."""
     conflict = ""
 
     def resolve(was: Lines, first: Lines, second: Lines) -> Lines:
@@ -280,7 +280,7 @@ def mark_conflict(ours: Lines, theirs: Lines, size: int) -> Lines:
 
 
 def merge_entry(path: str, base: str | None, ours: str, theirs: str, markers: int) -> Merged:
-    """Merge the versions of a memory: its fields by name, its text by lines."""
+    """Merge the fields of a memory by name, and its text by lines."""
     try:
         old, left, right = (parse_version(text) for text in (base or "", ours, theirs))
         older, newer = sorted((left, right), key=lambda version: version.order)
@@ -322,7 +322,7 @@ def parse_version(text: str) -> Version:
 
 
 def merge_heads(old: Version, older: Version, newer: Version) -> str:
-    """Return the merged frontmatter with its fences, if possible with its comments and order."""
+    """Return the merged frontmatter, if possible with its comments and order."""
     values = merge_fields(old.fields, older.fields, newer.fields)
     if not values:
         return ""
@@ -349,7 +349,7 @@ def merge_heads(old: Version, older: Version, newer: Version) -> str:
 def merge_fields(
     old: Mapping[str, Any], older: Mapping[str, Any], newer: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the merged values by name, in the order of the later side."""
+    """Return the merged values in the order of the later side."""
     values = {}
     for name in {**newer, **older}:
         was, left, right = old.get(name), older.get(name), newer.get(name)
@@ -391,9 +391,10 @@ def merge_value(key: str, was: Any, older: Any, newer: Any) -> Any:
 
 
 def build_copy(version: Version, original_id: str, merged: Mapping[str, Any]) -> str:
-    """Return a memory with the text of one side, which conflicts with the merged memory.
+    """Return a second memory with the text of one side.
 
-    Its id depends on its text alone, so every machine builds the same copy.
+    It conflicts with the merged memory. Its id depends on its text alone, so every machine builds
+    the same copy.
     """
     start = original_id[:-6] if is_id(original_id) else f"mem_{'0' * 10}"
     digest = build_digest(version.body.encode("utf-8", "surrogateescape"))
@@ -404,7 +405,7 @@ def build_copy(version: Version, original_id: str, merged: Mapping[str, Any]) ->
 
 
 def build_copy_path(path: str, text: str) -> str:
-    """Return the path of a copy: the path of the file with the id of the copy."""
+    """Return the path of the original file with the id of the copy."""
     stem = path.removesuffix(".md")
     return f"{stem}-{shorten_id(parse_version(text).id)}.md"
 

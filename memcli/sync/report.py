@@ -58,7 +58,7 @@ class SyncResult:
 
 
 def list_items(workspace: Workspace, repository: Repository, base: str, target: str) -> list[Item]:
-    """Return the files that differ between two commits, with the sentences of memories."""
+    """Return the files that differ between two commits, and their sentences."""
     items = []
     for path, letter in repository.list_changes(base, target).items():
         items.append(Item(LETTERS.get(letter, "changed"), workspace.get_kind(path), path))

@@ -57,7 +57,7 @@ def sync(
 
 
 def set_up_repository(workspace: Workspace, address: str) -> None:
-    """Make the workspace a repository with this remote, unless it is one already."""
+    """Make the workspace a git repository with this remote."""
     if workspace.is_shared:
         check_own_repository(workspace)
     repository = Repository(workspace)
@@ -146,7 +146,7 @@ class Exchange:
             result.received = list_items(self.workspace, repository, base, theirs)
 
     def choose_remote(self, name: str) -> str:
-        """Return the remote of this name, by default that of the branch. Empty: there is none."""
+        """Return the name of the remote to use, empty if there is none."""
         names = self.repository.run("remote").split()
         if not name:
             configured = self.repository.get_config(f"branch.{self.local_branch}.remote")
@@ -157,7 +157,7 @@ class Exchange:
         return name
 
     def find_remote_commit(self) -> str:
-        """Return the latest commit of the remote, empty if it has none, and choose its branch.
+        """Choose the branch of the remote and return its latest commit, if any.
 
         Raises RejectedError if commits that this machine has seen there are no longer there.
         """
@@ -219,7 +219,7 @@ class Exchange:
         return new
 
     def purge_received(self, theirs: str) -> bool:
-        """Delete the memories that another machine purged, with their text in every file here."""
+        """Delete the text of the memories that another machine purged."""
         (text,) = self.repository.read_blobs([f"{theirs}:{self.workspace.purged_path}"])
         new_ids = parse_purged_ids(text or "") - self.workspace.read_purged_ids()
         if not new_ids:
@@ -248,7 +248,7 @@ class Exchange:
         return repository.write_commit(tree, parents, "Merge memories of another machine\n")
 
     def check_layout(self, base: str, ours: str, theirs: str) -> None:
-        """Raise RejectedError if the remote has no memory, or one with another layout."""
+        """Raise RejectedError if the remote is no memory of the same layout."""
         name = f"{self.remote}/{self.branch}"
         texts = self.repository.read_blobs([f"{ours}:{MARK}", f"{theirs}:{MARK}"])
         if texts[1] is None:
@@ -264,7 +264,7 @@ class Exchange:
             )
 
     def move_work_tree(self, ours: str, target: str) -> bool:
-        """Write the merged files to the work tree. Return False if somebody has edited one."""
+        """Write the merged files, and return whether nobody had edited one."""
         if ours == target:
             return True
         command = ["merge", "--ff-only", "--quiet", "--no-autostash", "--no-overwrite-ignore"]
@@ -310,10 +310,10 @@ class Exchange:
 
 
 def restore_half_written_files(workspace: Workspace, repository: Repository) -> None:
-    """Restore files that git could not write completely: it was killed, or the disk was full.
+    """Restore files that git could not write completely.
 
-    git does not write files atomically. In a truncated history, the missing records would look
-    as if somebody had deleted them.
+    git does not write files atomically, so a kill or a full disk can truncate them. In a truncated
+    history, the missing records would look as if somebody had deleted them.
     """
     target = repository.find_commit(MOVING)
     if not target:
