@@ -1,4 +1,4 @@
-"""mem session: record conversations, list, show, import, compact and delete them."""
+"""mem session: record, list, show, import, compact and delete conversations."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -61,22 +61,22 @@ def run_session(
     if action not in ACTIONS:
         raise UsageError(f"unknown action {action!r}", f"one of: {', '.join(ACTIONS)}")
     if action == "ls":
-        return list_all(context, limit)
+        return list_conversations(context, limit)
     if action == "import":
         return import_conversations(context, name, is_all=all_, is_dry_run=dry_run)
     if not name:
         raise UsageError("no session named", f"mem session {action} ID")
     if action == "append":
-        return append(context, name, text, role)
+        return append_to_session(context, name, text, role)
     workspace, session = find_session(context, name)
     if action == "show":
-        return show(workspace, session, limit)
+        return show_session(workspace, session, limit)
     if action == "compact":
-        return compact(workspace, session)
+        return compact_messages(workspace, session)
     if action == "end":
         sessions.append_events(workspace, session.id, [], state="TERMINATED")
         return Result({"id": session.id}, [f"Ended {session.id}"])
-    return remove(context, workspace, session, is_delete=action == "delete", yes=yes)
+    return remove_session(context, workspace, session, is_delete=action == "delete", yes=yes)
 
 
 def find_session(context: Context, name: str) -> tuple[Workspace, Session]:
@@ -89,7 +89,9 @@ def find_session(context: Context, name: str) -> tuple[Workspace, Session]:
     return workspaces[-1], sessions.get_session(workspaces[-1], name)
 
 
-def list_all(context: Context, limit: int) -> Result:
+def list_conversations(context: Context, limit: int) -> Result:
+    from ..consolidate.batch import has_ended
+
     lines, rows, items = [], [], []
     for workspace in open_all(context):
         for session in sessions.list_sessions(workspace)[:limit]:
@@ -97,7 +99,9 @@ def list_all(context: Context, limit: int) -> Result:
             count = count_noun(session.message_count, "message")
             about = ", ".join(part for part in (session.agent, session.project) if part)
             about = f"  {about}" if about else ""
-            lines.append(f"{day}  {count}, {session.state.lower()}{about}  ({session.id})")
+            # Nobody continues an imported conversation, although its file says ACTIVE.
+            state = "ended" if has_ended(workspace, session) else session.state.lower()
+            lines.append(f"{day}  {count}, {state}{about}  ({session.id})")
             rows.append([session.id, session.updated_at, session.state, session.message_count])
             items.append({name: getattr(session, name) for name in SUMMARY_FIELDS})
     code = 0 if items else 1
@@ -105,7 +109,7 @@ def list_all(context: Context, limit: int) -> Result:
     return Result(data, lines[:limit], rows[:limit], exit_code=code, nothing="no conversations")
 
 
-def append(context: Context, name: str, text: str, role: str) -> Result:
+def append_to_session(context: Context, name: str, text: str, role: str) -> Result:
     """Add one message, or the events on standard input."""
     if role not in ("user", "assistant"):
         raise UsageError(f"unknown role {role!r}", "one of: user, assistant")
@@ -127,7 +131,7 @@ def append(context: Context, name: str, text: str, role: str) -> Result:
     return Result({"id": label, "added": added}, [summary], None, explain_place(workspace))
 
 
-def show(workspace: Workspace, session: Session, limit: int) -> Result:
+def show_session(workspace: Workspace, session: Session, limit: int) -> Result:
     """Print the latest messages, as the index has them: without secrets and forgotten text."""
     index = open_index(workspace)
     text = index.read_text(f"{sessions.find_sessions_folder(workspace)}/{session.id}/session.jsonl")
@@ -136,7 +140,7 @@ def show(workspace: Workspace, session: Session, limit: int) -> Result:
     return Result({**data, "messages": lines}, lines)
 
 
-def compact(workspace: Workspace, session: Session) -> Result:
+def compact_messages(workspace: Workspace, session: Session) -> Result:
     from ..consolidate.compaction import compact_session
 
     moved = compact_session(workspace, session)
@@ -144,7 +148,7 @@ def compact(workspace: Workspace, session: Session) -> Result:
     return Result({"id": session.id, "moved": moved}, [line if moved else "Nothing to compact"])
 
 
-def remove(
+def remove_session(
     context: Context, workspace: Workspace, session: Session, *, is_delete: bool, yes: bool
 ) -> Result:
     """Clear or delete a session, if everything in it was consolidated or the user agrees."""
@@ -189,17 +193,17 @@ def import_conversations(context: Context, name: str, *, is_all: bool, is_dry_ru
     # The user's own workspace is for all projects.
     folder = None if workspace.is_own else context.folder.resolve()
     path = (context.folder / Path(name).expanduser()).resolve()
-    is_one = not is_all and not path.is_dir()
+    is_single = not is_all and not path.is_dir()
     if is_all:
         paths = list(find_transcripts(context, folder))
     else:
-        paths = [path] if is_one else list(select_transcripts(find_files(path), None))
+        paths = [path] if is_single else list(select_transcripts(find_files(path), None))
     imported: list[ImportResult] = []
     messages: list[str] = []
     progress = build_progress(context, "reading")
     for number, path in enumerate(paths):
         problems: list[str] = []
-        if progress and not is_one:
+        if progress and not is_single:
             progress(number, len(paths))
         try:
             imported += import_file(
@@ -207,14 +211,14 @@ def import_conversations(context: Context, name: str, *, is_all: bool, is_dry_ru
                 path,
                 problems,
                 is_dry_run=is_dry_run,
-                on_progress=progress if is_one else None,
+                on_progress=progress if is_single else None,
             )
         except MemError as error:
-            if is_one:
+            if is_single:
                 raise
             problems.append(error.message)
         # A folder may contain other files.
-        messages += [f"{path}: {item}" for item in problems if is_one or item != NO_CONVERSATION]
+        messages += [f"{path}: {item}" for item in problems if is_single or item != NO_CONVERSATION]
     if progress:
         progress(1, 1)
     total = sum(item.added for item in imported)
@@ -223,7 +227,7 @@ def import_conversations(context: Context, name: str, *, is_all: bool, is_dry_ru
         f"{shorten(item.path, 60)}: {count_noun(item.added, 'new event')}  ({item.session_id})"
         for item in shown[:MOST_SHOWN]
     ]
-    if not is_one or len(imported) != 1:
+    if not is_single or len(imported) != 1:
         count = count_noun(len(imported), "conversation")
         lines.append(f"{count} read, {count_noun(total, 'new event')}")
     if is_dry_run:

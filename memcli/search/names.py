@@ -10,8 +10,8 @@ from ..formats import fold_name, shorten
 from ..index import Index, IndexedEntry
 
 ID_PART = re.compile(r"(?:mem_)?[0-9a-z]{6,16}|mem_[0-9a-z]+")
-# Four letters of Latin script, or two characters of Chinese. Anything shorter is in most names.
-SHORTEST_PART = 4  # bytes
+# Three letters of Latin script, such as `Ana`, or one Chinese character. Shorter parts are typos.
+SHORTEST_PART = 3  # bytes
 MOST_CANDIDATES = 5
 LOCATION = re.compile(r"(?P<path>.+?)(?::(?P<line>\d{1,7})|#(?P<anchor>[^/]+))?")
 

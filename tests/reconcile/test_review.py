@@ -1,15 +1,18 @@
 """Review: answers change memories once, and questions do not return."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memcli.errors import ChangedError, UsageError
-from memcli.index.index import open_index
+from memcli.index.index import Index, open_index
+from memcli.reconcile import pairs
 from memcli.reconcile.admit import write_memories
 from memcli.reconcile.draft import Draft
 from memcli.reconcile.forget import forget
-from memcli.reconcile.pairs import find_outdated_ids
+from memcli.reconcile.pairs import find_duplicates, find_outdated_ids
 from memcli.reconcile.review import Question, answer_questions, list_questions
 from memcli.store.undo import undo
 from memcli.store.workspace import Workspace
@@ -138,3 +141,24 @@ def test_a_damaged_inbox_and_a_link_in_it_are_no_question(workspace: Workspace) 
     put(workspace, "inbox/bad.md", "---\n: [\n---\n\nBad.\n")
     (workspace.root / "inbox/link.md").symlink_to("/etc/hostname")
     assert list_questions(workspace) == []
+
+
+def test_after_enough_duplicates_no_other_pair_is_read(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verbs = ("is serviced", "gets serviced", "was serviced", "will be serviced")
+    save(workspace, *(f"The boiler {verb} in October." for verb in verbs))
+    index = open_index(workspace)
+    everything = find_duplicates(index)
+    assert len(everything) > 2
+    read: list[str] = []
+    list_entries = Index.list_entries
+
+    def note_reading(self: Index, where: str = "1", values: Sequence[Any] = ()) -> Any:
+        read.append(where)
+        return list_entries(self, where, values)
+
+    monkeypatch.setattr(Index, "list_entries", note_reading)
+    monkeypatch.setattr(pairs, "MOST_DUPLICATES", 2)
+    assert find_duplicates(index) == everything[:2]
+    assert read == ["file = ?"] * 4
