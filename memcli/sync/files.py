@@ -97,14 +97,11 @@ def prepare_files(workspace: Workspace, repository: Repository) -> None:
     path = f"{workspace.prefix}.gitignore"
     before = read_file(workspace, path)
     lines = (before or "").splitlines()
-    is_committed = bool(repository.run("ls-files", "--", path))
-    sent = () if is_committed else SHARED_ONLY_PATHS
-    after = [line for line in lines if line not in sent]
-    after += [name for name in LOCAL_PATHS if name not in (*lines, *SHARED_ONLY_PATHS)]
-    changes = [
-        Replace(path, before, "".join(f"{line}\n" for line in after)),
-        change_attributes(workspace),
-    ]
+    lines += [name for name in LOCAL_PATHS if name not in (*lines, *SHARED_ONLY_PATHS)]
+    if not repository.run("ls-files", "--", path):
+        lines = [line for line in lines if line not in SHARED_ONLY_PATHS]
+    text = "".join(f"{line}\n" for line in lines)
+    changes = [Replace(path, before, text), change_attributes(workspace)]
     changes = [change for change in changes if change.before != change.after]
     if changes:
         commit_one(workspace, "sync", changes, actor="hook")
@@ -194,8 +191,9 @@ def read_reasons(workspace: Workspace) -> dict[str, str]:
     A scan of a large file takes a minute, so it is repeated only if the file changes.
     """
     folder = workspace.machine.folder
-    with suppress(ValueError):
-        return dict(json.loads(read_small_text(folder / REASONS))) if folder else {}
+    text = read_small_text(folder / REASONS) if folder else ""
+    with suppress(ValueError, TypeError):
+        return dict(json.loads(text))
     return {}
 
 

@@ -407,6 +407,11 @@ def test_what_is_no_memory_of_its_own_is_refused(
     run_mem(shop.folder, "init", "--shared")
     code, _, errors = run_mem(shop.folder, "sync")
     assert code == 2 and "part of a project's repository" in errors
+    lamp = Machine(tmp_path / "lamp")  # a project whose top folder is a private memory
+    git(lamp.folder, "init", "-q", "-b", "main")
+    run_mem(lamp.folder, "init", str(lamp.folder), "--private")
+    code, _, errors = run_mem(lamp.folder, "sync", PATH=os.environ["PATH"])
+    assert code == 5 and "this memory is private: git ignores it" in errors
     new = Machine(tmp_path / "new")
     new.write("Nobody has this.")
     assert "not a git repository yet" in new.sync(code=4)
