@@ -1,4 +1,4 @@
-"""Write the manual pages and docs/reference.md from the tables of commands and settings.
+"""Write the manual, docs/reference.md and docs/settings.md from the tables of the program.
 
 Usage: python man/generate.py [--check]
 
@@ -17,7 +17,7 @@ from memcli.context import build_process_context
 from memcli.store.settings import SETTINGS, format_setting
 
 MAN = Path(__file__).parent
-REFERENCE = MAN.parent / "docs" / "reference.md"
+DOCS = MAN.parent / "docs"
 DESCRIPTION = "long-term memory for agents and people, stored as Markdown files"
 EXIT_CODES = {
     0: "done",
@@ -41,15 +41,17 @@ fields.
 A command that has nothing to report says so on a terminal. In a pipe it prints nothing on stdout.
 It prints nothing on stderr either if its exit code is 0; otherwise a line says why."""
 SETTINGS_NOTE = """\
+`make man` writes this page from the program. `mem config list` shows the values in use.
+
 Set one with `mem config set NAME VALUE`, or with a variable: `search.limit` is `MEM_SEARCH_LIMIT`.
-A setting marked with * is never read from a workspace, because a workspace may come from a
-stranger."""
+Add `--user` to set it for all your projects. A setting marked with * is read only from your own
+config and variables, never from a workspace, because a workspace may come from a stranger."""
 
 
 def main() -> int:
     """Write the pages, or check them."""
     pages = {MAN / name: text for name, text in build_manual().items()}
-    pages[REFERENCE] = build_reference()
+    pages |= {DOCS / "reference.md": build_reference(), DOCS / "settings.md": build_settings()}
     stale = [path for path, text in pages.items() if read(path) != text]
     obsolete = [path for path in MAN.glob("*.[15]") if path not in pages]
     if "--check" in sys.argv:
@@ -117,7 +119,7 @@ def build_settings_page() -> str:
 
 
 def build_reference() -> str:
-    """Return docs/reference.md."""
+    """Return docs/reference.md: commands, output and exit codes."""
     lines = ["# Reference", "", "`make man` writes this page from the program.", "", "## Commands"]
     for group in GROUPS:
         lines += ["", f"### {group}", "", "| command | what it does |", "|---|---|"]
@@ -125,10 +127,16 @@ def build_reference() -> str:
             if command.group == group:
                 lines.append(f"| `mem {name}` | {command.summary} |")
     lines += ["", "`mem COMMAND --help` shows the options and examples of a command."]
+    lines += ["[Settings](settings.md) has a page of its own."]
     lines += ["", "## Output", "", *OUTPUT_NOTE.splitlines()]
     lines += ["", "## Exit codes", "", "| code | meaning |", "|---|---|"]
     lines += [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
-    lines += ["", "## Settings", "", *SETTINGS_NOTE.splitlines(), ""]
+    return "\n".join(lines) + "\n"
+
+
+def build_settings() -> str:
+    """Return docs/settings.md."""
+    lines = ["# Settings", "", *SETTINGS_NOTE.splitlines(), ""]
     lines += ["| setting | default | what it does |", "|---|---|---|"]
     for name, setting in SETTINGS.items():
         mark = " *" if setting.is_user_only else ""

@@ -50,7 +50,7 @@ SETTINGS: dict[str, Setting] = {
         -1.0, "weight of meaning against words, 0 to 1 (-1: measured weights)"
     ),
     "search.min_score": Setting(0.15, "hits below this relevance are not shown, 0 to 1"),
-    "index.include": Setting((), "more folders of documents to search, relative to the workspace"),
+    "index.include": Setting((), "more folders of documents inside the workspace to search"),
     "index.exclude": Setting((), "patterns of files that are not searched"),
     "secrets.personal": Setting(
         ("card-number", "national-id", "iban"),
