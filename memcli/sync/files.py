@@ -51,6 +51,8 @@ OWN_FILES = ("mem.yaml", ".gitignore", ".gitattributes")
 # Names at the top of a repository that do not tell a memory from a project.
 NEUTRAL_NAMES = (".", "README", "LICENSE", "COPYING")
 ATTRIBUTES = ("*.md merge=mem", "purged.txt merge=mem", "mem.yaml merge=mem")
+Files = dict[str, Blob | None]
+"""Files of a merged tree by path. None means that the file is deleted."""
 
 
 def check_own_repository(workspace: Workspace) -> None:
@@ -272,7 +274,7 @@ class TreeMerge:
         unmerged = self.repository.list_unmerged(self.index)
         names = {blob.object_id for sides in unmerged.values() for blob in sides.values()}
         contents = dict(zip(names, self.repository.read_blobs(list(names)), strict=True))
-        files: dict[str, Blob | None] = {}
+        files: Files = {}
         for path, sides in unmerged.items():
             first = sides.get(2) or sides[3]
             if any(blob.mode not in REGULAR for blob in sides.values()):
@@ -294,7 +296,7 @@ class TreeMerge:
     def merge_repeats(self) -> None:
         """Merge memories that both machines saved in the same words."""
         ours, theirs = self.read_new_entries(self.ours), self.read_new_entries(self.theirs)
-        files: dict[str, Blob | None] = {}
+        files: Files = {}
         for meaning in ours.keys() & theirs.keys():
             pair = ours[meaning], theirs[meaning]
             first, second = sorted(pair, key=lambda new_entry: new_entry.rank)
@@ -344,7 +346,7 @@ class TreeMerge:
         )
         paths = [name for name in matches.split("\0") if name and name != path]
         contents = self.repository.read_blobs([f"{tree}:{name}" for name in paths])
-        files: dict[str, Blob | None] = {}
+        files: Files = {}
         for name, content in zip(paths, contents, strict=True):
             if name == self.workspace.page_path:
                 files[name] = self.write_file(remove_promoted_lines(content or "", purged_ids))

@@ -40,6 +40,7 @@ REWORDED = "both machines changed the same lines, and both versions are there"
 LONGEST_RECORD = 20_000  # characters of a record that is compared word by word
 TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 Lines = list[str]
+Fields = Mapping[str, Any]
 
 
 class Version(NamedTuple):
@@ -346,9 +347,7 @@ def merge_heads(old: Version, older: Version, newer: Version) -> str:
     return format_document(values, "").rstrip("\n") + "\n"
 
 
-def merge_fields(
-    old: Mapping[str, Any], older: Mapping[str, Any], newer: Mapping[str, Any]
-) -> dict[str, Any]:
+def merge_fields(old: Fields, older: Fields, newer: Fields) -> dict[str, Any]:
     """Return the merged values in the order of the later side."""
     values = {}
     for name in {**newer, **older}:
@@ -390,7 +389,7 @@ def merge_value(key: str, was: Any, older: Any, newer: Any) -> Any:
     return newer
 
 
-def build_copy(version: Version, original_id: str, merged: Mapping[str, Any]) -> str:
+def build_copy(version: Version, original_id: str, merged: Fields) -> str:
     """Return a second memory with the text of one side.
 
     It conflicts with the merged memory. Its id depends on its text alone, so every machine builds
