@@ -1,10 +1,11 @@
 """Measure the web page in Chromium on a workspace of 10,000 memories.
 
-    python -m bench.page [--entries 10000] [--axe axe.min.js] [--pictures FOLDER]
+    python -m bench.page [--entries 10000] [--axe axe.min.js]
 
 First view: from the start of the navigation until the list is painted, median of 9. Keystroke: from
 the input event until the new hits are painted, each letter of three queries. Tasks: script and
-layout work above 50 ms, as the browser reports it. Axe is a file, because mem does not need it.
+layout work above 50 ms, as the browser reports it. Axe checks every view of the workspace of
+bench.pictures, light and dark, wide and narrow. It is a file, because mem does not need it.
 """
 
 import argparse
@@ -14,12 +15,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bench.pictures import visit_views
 from bench.speed import make_workspace
 from tests.browser.chromium import Browser
 from tests.helpers import get_process_environment
 
 QUERIES = ("nightly backup", "team blue", "green tea in Lisbon")
-VIEWS = ("memories", "memories?q=backup", "review", "days", "changes", "insights", "new")
 RUNS = 9
 FIRST_VIEW = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 # A letter is typed and its hits are painted. The time includes a frame of 16 ms.
@@ -28,7 +29,7 @@ TYPE = """
   const search = document.querySelector("#filters").q;
   const began = performance.now();
   const shown = new Promise((done) => new MutationObserver(done)
-    .observe(document.querySelector("#results"), { childList: true }));
+    .observe(document.querySelector("#results"), { attributes: true }));
   search.value += letter;
   search.dispatchEvent(new Event("input", { bubbles: true }));
   await shown;
@@ -41,9 +42,6 @@ window.longTasks = [];
 new PerformanceObserver((list) => longTasks.push(...list.getEntries().map((item) => item.duration)))
   .observe({ type: "longtask", buffered: true });
 """
-AXE = """axe.run().then((result) => result.violations
-  .filter((item) => ["serious", "critical"].includes(item.impact))
-  .map((item) => `${item.id}: ${item.nodes[0].html}`))"""
 
 
 def measure(browser: Browser, url: str) -> None:
@@ -63,26 +61,10 @@ def measure(browser: Browser, url: str) -> None:
     print(f"tasks > 50   {len(tasks):6}      (to reach: 0)")
 
 
-def check_views(browser: Browser, url: str, axe: str, pictures: Path | None) -> None:
-    """Print the serious problems that axe finds, and save pictures of all views."""
-    problems = []
-    for scheme in ("light", "dark"):
-        browser.set_scheme(scheme)
-        for view in VIEWS:
-            browser.open(url + view)
-            if axe:
-                browser.run(axe)
-                problems += [f"{view} {scheme}: {problem}" for problem in browser.run(AXE)]
-            if pictures:
-                browser.save_picture(pictures / f"{view.replace('?', '-')}-{scheme}.png")
-    print(f"axe serious  {len(problems):6}      (to reach: 0)", *problems, sep="\n  ")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--entries", type=int, default=10_000)
     parser.add_argument("--axe", type=Path)
-    parser.add_argument("--pictures", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -97,11 +79,12 @@ def main() -> None:
         browser.send("Page.addScriptToEvaluateOnNewDocument", source=OBSERVE)
         try:
             measure(browser, url)
-            axe = options.axe.read_text() if options.axe else ""
-            check_views(browser, url, axe, options.pictures)
         finally:
             browser.close()
             server.terminate()
+    if options.axe:
+        problems = visit_views(options.axe.read_text())
+        print(f"axe serious  {len(problems):6}      (to reach: 0)", *problems, sep="\n  ")
 
 
 if __name__ == "__main__":

@@ -18,24 +18,24 @@ from .terminal import Result, print_message
 
 def run_ui(
     context: Context,
-    port: Annotated[int, Option(min=0, max=65535, help="Listen on this port; 0: a free one.")] = 0,
+    port: Annotated[int, Option(min=0, max=65535, help="Listen on this port; 0 chooses one.")] = 0,
     browser: Annotated[
         bool, Option("--browser/--no-browser", help="Open the page in your browser.")
     ] = True,
 ) -> Result:
-    """Show the memory as a web page, for this machine only.
+    """Show your memory as a web page, for this machine only.
 
-    The page needs the address that this command prints, which is new each time. Stop it with
+    This command prints the address of the page, which is new each time. To stop the page, press
     Ctrl-C.
     """
-    # Without a workspace the command fails, and not the page.
+    # Without a workspace, this command fails and not the page.
     open_all(context)
-    with suppress(MemError):  # searches say that the model is missing
+    with suppress(MemError):  # if the model is missing, searches report it
         context = context._replace(embedder=open_embedder(context.cache_folder, is_bulk=False))
     server = PageServer(context, port)
     context.stdout.write(f"{server.url}\n")
     context.stdout.flush()
-    print_message(context, "the page answers until you stop it (Ctrl-C)")
+    print_message(context, "press Ctrl-C to stop the page")
     if browser and context.is_terminal and has_desktop(context):
         threading.Thread(target=webbrowser.open, args=(server.url_for_browser,)).start()
     with suppress(KeyboardInterrupt):

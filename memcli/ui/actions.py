@@ -10,6 +10,7 @@ import threading
 from functools import partial
 
 from ..errors import NotFoundError
+from ..index import open_index
 from ..reconcile.forget import forget, restore
 from ..search.names import find_named
 from ..store import locate
@@ -37,7 +38,7 @@ def undo_command(request: Request) -> str:
     """Revert a command of the undo log, and lead back to where the button was."""
     done = undo(request.workspace, request.get_number("number"))
     view, name = request.get("view"), request.get("id")
-    if name and find_named(request.open_index(), name):
+    if name and find_named(open_index(request.workspace), name):
         return request.build_address("memory", id=name, done=done.number)
     if view not in ("review", "changes"):
         view = "memories"

@@ -3,6 +3,7 @@
 from datetime import date
 
 from ..formats import add_month
+from ..index import open_index
 from ..upkeep.statistics import count_everything, count_pending, count_usage
 from .frame import Page, build_sheet
 from .html import Content, fill, link
@@ -11,7 +12,7 @@ from .request import Request
 
 def show_insights(request: Request) -> Page:
     """Show how the memory grows, what it consists of, and what is used."""
-    index = request.open_index()
+    index = open_index(request.workspace)
     numbers, pending, usage = count_everything(index), count_pending(index), count_usage(index)
     figures = {
         "active memories": numbers.statuses.get("active", 0),

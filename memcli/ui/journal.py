@@ -3,6 +3,7 @@
 from collections import defaultdict
 
 from ..formats import find_day_in_name, split_history
+from ..index import open_index
 from ..store import Record, find_undone_numbers, read_log
 from ..upkeep.memory_history import find_events
 from .frame import Page, build_sheet, render_undo
@@ -36,7 +37,7 @@ def show_days(request: Request) -> Page:
 
 def collect_days(request: Request) -> dict[str, list[Passage]]:
     workspace = request.workspace
-    index = request.open_index(with_sessions=False)
+    index = open_index(workspace, with_sessions=False)
     days: dict[str, list[Passage]] = defaultdict(list)
     files = index.run(
         "select kind, path, text from files join texts using(file)"

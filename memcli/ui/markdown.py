@@ -53,8 +53,9 @@ def load_renderer() -> "MarkdownIt":
     renderer.core.ruler.push("page", adapt_blocks)
     renderer.add_render_rule("link_open", render_link)
     renderer.add_render_rule("image", render_image)
-    renderer.add_render_rule("table_open", open_table)
-    renderer.add_render_rule("table_close", close_table)
+    # A wide table scrolls, also with the keys.
+    renderer.add_render_rule("table_open", lambda *_: '<div class="table" tabindex="0"><table>')
+    renderer.add_render_rule("table_close", lambda *_: "</table></div>")
     return renderer
 
 
@@ -146,15 +147,6 @@ def render_image(_: Any, tokens: Any, number: int, options: Any, place: Any) -> 
         return fill(OUTSIDE_LINK, address, label or address[:80])
     path = resolve(unquote(address), place)
     return fill(IMAGE, build_place("file", place, path=path), label)
-
-
-def open_table(*_: Any) -> str:
-    # A wide table scrolls, also with the keys.
-    return '<div class="table" tabindex="0"><table>'
-
-
-def close_table(*_: Any) -> str:
-    return "</table></div>"
 
 
 def resolve(target: str, place: Any) -> str:

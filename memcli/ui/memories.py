@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..formats import STATUSES, TYPES, count_noun, split_words
-from ..index import Filter, Index, build_filter, build_sql
+from ..index import Filter, build_filter, build_sql, open_index
 from ..search.search import Hit, SearchOptions, search, search_workspace
 from .frame import Page
 from .html import Content, Html, fill, fill_file, highlight, link, link_button, render_options
@@ -17,11 +17,8 @@ FILTERS = ("type", "status", "tag")
 def show_memories(request: Request) -> Page:
     """Show the memories that a search and filters leave."""
     query = request.get("q")
-    # The script asks for "hits" after each letter, and for "all" when the typing pauses.
-    part = request.get("part")
-    index = request.open_index(with_sessions=bool(query), is_typing=part == "hits")
-    results = show_hits(request, index, query) if query else show_latest(request, index)
-    if part:
+    results = show_hits(request, query) if query else show_latest(request)
+    if request.get("part"):
         return Page("", results, is_part=True)
     content = fill_file(
         "memories",
@@ -41,7 +38,8 @@ def build_wanted(request: Request) -> Filter:
     return build_filter(workspace.now, workspace.zone, types=types, statuses=statuses, tags=tags)
 
 
-def show_hits(request: Request, index: Index, query: str) -> Content:
+def show_hits(request: Request, query: str) -> Content:
+    # The script asks for "hits" after each letter, and for "all" when the typing pauses.
     is_typing = request.get("part") == "hits"
     options = SearchOptions(
         HITS,
@@ -51,8 +49,10 @@ def show_hits(request: Request, index: Index, query: str) -> Content:
         embed_seconds=0.0 if is_typing else 1.0,
     )
     if is_typing:
-        # A team's server is too slow for every letter.
-        result = search_workspace(index, query, options)
+        # Files and a team's server wait for the pause.
+        result = search_workspace(
+            open_index(request.workspace, refresh_first=False), query, options
+        )
     else:
         result = search([request.workspace], query, options)
     words = split_words(query)
@@ -72,9 +72,10 @@ def render_hit(request: Request, hit: Hit, words: list[str]) -> Html:
     return render_row(request, hit, name, hit.timestamp, text)
 
 
-def show_latest(request: Request, index: Index) -> Content:
+def show_latest(request: Request) -> Content:
+    index = open_index(request.workspace, with_sessions=False)
     where, values = build_sql(build_wanted(request))
-    table = f"from files left join entries using(file) where {where} and entries.id is not null"
+    table = f"from entries join files using(file) where {where}"
     total = index.run(f"select count(*) {table}", values).fetchone()[0]
     first = request.get_number("offset")
     # The cut is made in SQL: building 10,000 entries takes 80 ms.
@@ -84,7 +85,7 @@ def show_latest(request: Request, index: Index) -> Content:
     for entry in entries:
         rows.append(render_row(request, entry, entry.path, entry.updated_at, entry.summary))
     last = first + len(rows)
-    count = count_noun(total, "memory") if total else "No memories yet."
+    count = count_noun(total, "memory") if total else "No memories."
     if total > ROWS:
         count = f"{first + 1:,} to {last:,} of {count}"
     more = None

@@ -1,7 +1,7 @@
 """What the browser asks for, and the file that a request is about."""
 
 from dataclasses import dataclass, field
-from time import monotonic
+from pathlib import Path
 from typing import Any
 
 from ..formats import build_digest
@@ -9,9 +9,6 @@ from ..index import Index, IndexedEntry, open_index
 from ..search.names import NamedFile, find_named, get_named
 from ..store import Workspace, read_file
 from .html import build_address
-
-SCAN_SECONDS = 2.0  # while somebody types; scanning 10,000 files takes 30 ms
-LONGEST_NUMBER = 9  # digits
 
 
 @dataclass
@@ -42,14 +39,6 @@ class OpenFile:
 
 
 @dataclass
-class Cache:
-    """What the server remembers from one request to the next."""
-
-    scans: dict[Any, float] = field(default_factory=dict)  # when each folder was last scanned
-    counts: dict[Any, tuple[float, int]] = field(default_factory=dict)  # open questions, and when
-
-
-@dataclass
 class Request:
     """What the browser asks for."""
 
@@ -57,7 +46,8 @@ class Request:
     query: dict[str, str] = field(default_factory=dict)
     form: dict[str, str] = field(default_factory=dict)
     workspaces: list[Workspace] = field(default_factory=list)
-    cache: Cache = field(default_factory=Cache)
+    # The server remembers how many questions each workspace has, and since when.
+    counts: dict[Path, tuple[float, int]] = field(default_factory=dict)
 
     @property
     def number(self) -> int:
@@ -75,25 +65,16 @@ class Request:
 
     def get_number(self, name: str) -> int:
         text = self.get(name)
-        is_number = text.isdecimal() and len(text) <= LONGEST_NUMBER
-        return int(text) if is_number else 0
+        return int(text) if text.isdecimal() and len(text) < 10 else 0
 
     def build_address(self, view: str, **values: Any) -> str:
         """Return the address of a view of the chosen workspace."""
         return build_address(view, {**values, "w": self.number})
 
-    def open_index(self, *, with_sessions: bool = True, is_typing: bool = False) -> Index:
-        """Return the index, in step with the files. Between two letters no file is looked at."""
-        root, now = self.workspace.root, monotonic()
-        is_recent = is_typing and now - self.cache.scans.get(root, 0.0) < SCAN_SECONDS
-        if not is_recent:
-            self.cache.scans[root] = now
-        return open_index(self.workspace, refresh_first=not is_recent, with_sessions=with_sessions)
-
     def open_file(self) -> OpenFile:
         """Return the file that `id` names, here or at a colleague's. Raises NotFoundError."""
         name = self.get("id")
-        index = self.open_index()
+        index = open_index(self.workspace)
         named = find_named(index, name)
         if named is None and self.workspace.settings["team.dsn"]:
             from ..team.search import open_named

@@ -28,7 +28,7 @@ def show_review(request: Request) -> Page:
     count = count_noun(len(questions), "open question") if questions else "Nothing to decide."
     more = None
     if not has_duplicates:
-        request.cache.counts[request.workspace.root] = monotonic(), len(questions)
+        request.counts[request.workspace.root] = monotonic(), len(questions)
         address = request.build_address("review", duplicates=1)
         more = link_button(address, "Look for likely duplicates")
     items = [render_question(request, question) for question in questions[:QUESTIONS]]
@@ -69,7 +69,7 @@ def answer_question(request: Request) -> str:
 
 def show_pending(request: Request) -> Page:
     """Return the number of open questions, or nothing if there are none."""
-    root, counts, now = request.workspace.root, request.cache.counts, monotonic()
+    root, counts, now = request.workspace.root, request.counts, monotonic()
     counted_at, count = counts.get(root, (0.0, 0))
     if not counted_at or now - counted_at > COUNT_SECONDS:
         count = len(list_questions(request.workspace))

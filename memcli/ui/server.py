@@ -21,7 +21,7 @@ from ..api import add_gates, open_all
 from ..context import Context
 from ..errors import MemError, UsageError
 from .frame import build_error_page, get_status, render_page
-from .request import Cache, Request
+from .request import Request
 from .views import ACTIONS, VIEWS, Image, View
 
 ADDRESS = "127.0.0.1"
@@ -79,7 +79,7 @@ class PageServer(ThreadingHTTPServer):
         self.ticket = token_urlsafe(24)
         self.host = f"{ADDRESS}:{self.server_port}"
         self.names = (self.host, f"localhost:{self.server_port}")
-        self.cache = Cache()
+        self.counts: dict[Path, tuple[float, int]] = {}  # see Request
         self.lock = threading.Lock()  # one person looks at one view at a time
 
     @property
@@ -97,14 +97,10 @@ class PageServer(ThreadingHTTPServer):
         with self.lock:
             context = self.context._replace(cleanups=cleanups)
             try:
-                request.cache = self.cache
+                request.counts = self.counts
                 request.workspaces = [add_gates(workspace) for workspace in open_all(context)]
                 return function(request)
             finally:
-                for workspace in request.workspaces:
-                    embedder = workspace.resources.get("embedder")
-                    if embedder is not None:
-                        self.context = self.context._replace(embedder=embedder)
                 for cleanup in cleanups:
                     cleanup()
 
@@ -191,7 +187,7 @@ class Handler(BaseHTTPRequestHandler):
             raise RefusedError(413, "too long for the page: edit the file")
         body = self.rfile.read(int(size)).decode("utf-8", "replace")
         form = dict(parse_qsl(body, keep_blank_values=True, errors="replace"))
-        self.server.cache.counts.clear()
+        self.server.counts.clear()
         self.show(ACTIONS[name], Request(name, query, form))
 
     def show(self, function: View, request: Request) -> None:

@@ -85,7 +85,7 @@ def test_search_and_filters(client: Client, workspace: Workspace) -> None:
     assert "<html" not in client.get("memories?q=staging&part=1")
     assert "choir" not in client.get("memories?tag=infra")
     assert "choir" in client.get("memories?type=preference")
-    assert "No memories yet." in client.get("memories?status=forgotten")
+    assert "No memories." in client.get("memories?status=forgotten")
     assert client.send(f"{client.base}memories?status=x")[0] == 400
 
 

@@ -164,4 +164,4 @@ def test_page_survives_its_workspace(client: Client, workspace: Workspace) -> No
     assert status == 404
     assert "no workspace" in text
     (workspace.root / "gone.yaml").rename(workspace.root / "mem.yaml")
-    assert "No memories yet." in client.get("memories")
+    assert "No memories." in client.get("memories")

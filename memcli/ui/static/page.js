@@ -47,7 +47,7 @@ async function openFirst(event) {
   event.preventDefault();
   clearTimeout(updateSoon.timer);
   // The hits may be those of an earlier letter.
-  if (results.dataset.query !== search.q.value) await update("hits");
+  if (results.dataset.query !== search.q.value) await update("all");
   const first = results.querySelector("a.row");
   if (first) location.href = first.href;
 }
