@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .context import CommonOptions, Context
-from .errors import NotFoundError, UnavailableError
+from .errors import NotFoundError, UnavailableError, UsageError
 from .index import open_index
 from .store import Workspace, get_target_workspace, get_workspaces
 
@@ -144,9 +144,16 @@ def withdraw_from_team(workspace: Workspace) -> str:
 
 
 def write(workspace: Workspace, text: str, **fields: Any) -> "Outcome":
-    """Save a memory. Raises RejectedError if a gate refuses it."""
+    """Save a memory. Raises RejectedError if a gate refuses it, UsageError for a wrong value."""
+    from .formats import FIELDS
     from .reconcile.admit import Draft, write_memories
 
+    # The reader of a file leaves a wrong value out. Here its author can still correct it.
+    for name in FIELDS.keys() & fields.keys():
+        try:
+            fields[name] = FIELDS[name].read(fields[name]) if fields[name] else fields[name]
+        except ValueError as error:
+            raise UsageError(f"{name} {error}") from None
     outcomes, _ = write_memories(workspace, [Draft(text, **fields)])
     if outcomes[0].error is not None:
         raise outcomes[0].error

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memcli import open_workspace, search, write
-from memcli.errors import NotFoundError, RejectedError
+from memcli.errors import NotFoundError, RejectedError, UsageError
 from tests.helpers import get_process_environment, make_workspace
 
 PROJECT = Path(__file__).parents[1]
@@ -44,6 +44,17 @@ def test_errors_are_exceptions(tmp_path: Path) -> None:
         write(workspace, "The token is ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m")
     with pytest.raises(NotFoundError):
         open_workspace(tmp_path / "nowhere")
+
+
+def test_values_are_checked_as_in_a_file(tmp_path: Path) -> None:
+    workspace = open_test_workspace(tmp_path)
+    with pytest.raises(UsageError, match="expires_at should be a date"):
+        write(workspace, "The pool is closed.", expires_at="someday")
+    assert search(workspace, "pool") == []
+    outcome = write(workspace, "The pool is closed.", expires_at="2100-05-01", tags="sport, town")
+    lines = (workspace.root / outcome.path).read_text().splitlines()
+    assert "expires_at: 2100-05-01T00:00:00Z" in lines
+    assert "tags: [sport, town]" in lines
 
 
 def test_the_import_is_light_and_prints_nothing() -> None:
