@@ -1,6 +1,7 @@
-"""Open files safely: locks, small files that may come from a stranger, private files.
+"""Open, lock and replace files safely, and match paths with the patterns of an ignore file.
 
-Patterns of files to leave out are as in .gitignore: `*`, `**`, `?`, `[…]`, `!`, `/`.
+A clone may bring links, named pipes and endless files, so small files are read with care. The
+patterns are those of .gitignore: `*`, `**`, `?`, `[…]`, `!`, `/`.
 """
 
 import fcntl
@@ -20,9 +21,9 @@ LOCK_SECONDS = 30.0
 LARGEST_SMALL_FILE = 1 << 20
 
 
-def sync_folder(folder: Path) -> None:
-    """Make renames and deletions in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync_path(path: Path) -> None:
+    """Make the content of a file, or the renames and deletions in a folder, durable."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
@@ -30,7 +31,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def open_lock(path: Path, seconds: float) -> int:
-    """Open and lock a file. Another process may delete the file between the two.
+    """Open and lock a file, and return its descriptor. Raises BusyError after some seconds.
 
     Every user, container and sandbox that uses the folder of a workspace shares its lock.
     """
@@ -40,6 +41,7 @@ def open_lock(path: Path, seconds: float) -> int:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Another process may have deleted the file between the opening and the lock.
             with suppress(FileNotFoundError):
                 if os.fstat(lock).st_ino == os.stat(path).st_ino:
                     return lock
@@ -103,10 +105,10 @@ def replace_whole(path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
-IGNORE_FILE = ".secretsignore"
+IGNORE_FILE = ".secretsignore"  # names files that mem does not read
 # More wildcards in one pattern would take an expression forever.
 MOST_WILDCARDS = 8
-NOTHING = re.compile(r"(?!)")
+NOTHING = re.compile(r"(?!)")  # matches no path
 
 
 def read_patterns(root: Path, name: str = IGNORE_FILE) -> tuple[str, ...]:

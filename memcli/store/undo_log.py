@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..errors import BusyError, MemError
 from ..formats import format_time, normalize, parse_time
-from .files import save_private, sync_folder
+from .files import save_private, sync_path
 from .workspace import Workspace
 
 HOOK_COMMANDS = 20
@@ -59,7 +59,7 @@ def save_record(folder: Path, record: Record, suffix: str) -> Path:
     save_private(path, json.dumps(record._asdict()).encode("ascii"))
     with path.open("rb") as file:
         os.fsync(file.fileno())
-    sync_folder(folder)
+    sync_path(folder)
     return path
 
 

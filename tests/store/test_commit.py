@@ -11,6 +11,7 @@ import pytest
 
 from memcli import api
 from memcli.errors import ChangedError, OutsideError, RejectedError
+from memcli.store import writer
 from memcli.store.undo import undo
 from memcli.store.undo_log import Change, Record, find_log_folder, read_log, save_record
 from memcli.store.writer import Append, ChangeGroup, Replace, commit, commit_one
@@ -110,6 +111,44 @@ def test_a_rejected_group_does_not_stop_the_others(tmp_path: Path) -> None:
     done = commit(workspace, "batch", groups)
     assert len(done.rejected) == 1
     assert (workspace.root / "notes/a.md").read_text() == "one\ntwo\n"
+
+
+@pytest.mark.parametrize("refused", ["", "7.md"])
+def test_many_files_are_written_together_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    workspace = make_workspace(tmp_path)
+    monkeypatch.setattr(writer, "BULK_FILES", 10)
+    put(workspace, "entries/0.md", "old\n")
+    before = read_tree(workspace.root)
+    synced: list[str] = []
+
+    def sync(path: Path) -> None:
+        text = path.read_text() if path.is_file() else ""
+        synced.append(text)
+        if refused and text == f"{refused}\n":
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(writer, "sync_path", sync)
+    texts = {f"entries/{number}.md": f"{number}.md\n" for number in range(20)}
+    changes = [
+        Replace(path, "old\n" if path == "entries/0.md" else None, text)
+        for path, text in texts.items()
+    ]
+    if refused:
+        with pytest.raises(RejectedError, match="No space left"):
+            commit_one(workspace, "write", changes)
+        assert read_tree(workspace.root) == before
+        return
+    commit_one(workspace, "write", changes)
+    assert set(texts.values()) <= set(synced)
+    assert read_tree(workspace.root) == {**before, **texts}
+
+
+def read_tree(root: Path) -> dict[str, str]:
+    """Return the visible files of a workspace, and the temporary ones."""
+    paths = [path for path in root.rglob("*") if path.is_file() and ".mem" not in path.parts]
+    return {path.relative_to(root).as_posix(): path.read_text() for path in paths}
 
 
 def test_modes_line_ends_and_bytes_that_are_not_utf_8_survive(tmp_path: Path) -> None:
