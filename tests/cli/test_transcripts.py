@@ -3,6 +3,7 @@
 `--snapshot-update` rewrites them.
 """
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,10 @@ from tests.cli.transcript import PROJECT, Player
 
 PAGES = sorted(Path(__file__).parent.glob("*.md"))
 DOCS = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+
+
+LONGEST_PAGE = 1200  # words
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 
 
 def name_page(path: Path) -> str:
@@ -33,3 +38,10 @@ def test_a_transcript_is_what_the_commands_print(
         path.write_text(played, encoding="utf-8")
         return
     assert played == page
+
+
+@pytest.mark.parametrize("path", DOCS, ids=name_page)
+def test_a_page_of_the_manual_is_short_and_its_links_lead_somewhere(path: Path) -> None:
+    page = path.read_text("utf-8")
+    assert len(page.split()) <= LONGEST_PAGE
+    assert [link for link in LINK.findall(page) if not (path.parent / link).exists()] == []
