@@ -1,4 +1,4 @@
-"""Find and mask secrets in text: credentials, passwords and, if asked, personal data.
+"""Find and mask secrets in text: credentials, passwords and, on request, personal data.
 
 The scanner prefers a miss to a false alarm: digests, UUIDs, git object names and placeholders pass,
 and so does a password that is an ordinary word.
@@ -13,7 +13,6 @@ from .. import data
 from ..data import compiled
 from .value_classifier import Span
 
-# The rules for personal data. They apply only if the caller names them.
 # A text with more findings is hostile, and is not scanned again.
 MOST_FINDINGS = 10_000
 MARK = r"\[REDACTED:[a-z0-9-]{1,40}\]"
@@ -48,15 +47,11 @@ class Finding:
         return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
-@cache
-def describe_rules() -> dict[str, str]:
-    rules = data.table("secret_rules.toml")["rules"]
-    described = {row["id"]: str(row["description"]) for row in rules if row.get("description")}
-    return {**described, **DESCRIPTIONS}
-
-
 def scan(text: str, *, personal: Collection[str] = ()) -> list[Finding]:
-    """Return the secrets of a text in order. `personal` names the rules of personal data to apply."""
+    """Return the secrets of a text in order.
+
+    `personal` names the rules of personal data to apply; by default there are none.
+    """
     spans = drop_nested_spans(scan_once(text, personal))
     more = spans
     while more and len(spans) <= MOST_FINDINGS:
@@ -76,16 +71,23 @@ def scan(text: str, *, personal: Collection[str] = ()) -> list[Finding]:
 
 
 def redact(text: str, findings: Iterable[Finding]) -> str:
-    """Return the text with `[REDACTED:rule]` in place of each finding. Overlapping ones become one."""
+    """Return the text with `[REDACTED:rule]` for each finding. Overlapping findings become one."""
     return mask_spans(text, [(finding.start, finding.end, finding.rule) for finding in findings])[0]
+
+
+@cache
+def describe_rules() -> dict[str, str]:
+    rules = data.table("secret_rules.toml")["rules"]
+    described = {row["id"]: str(row["description"]) for row in rules if row.get("description")}
+    return {**described, **DESCRIPTIONS}
 
 
 def scan_once(text: str, personal: Collection[str]) -> list[Span]:
     """Return the findings of one pass, except inside the marks of earlier redactions."""
-    # Imported late, because many commands import this module and scan nothing.
+    # Imported late, because many commands import this package and scan nothing.
     from .assignments import find_assignments
     from .carriers import find_command_passwords, find_http_credentials, find_table_passwords
-    from .personal_data import find_codes, find_seed_phrases
+    from .personal_data import find_codes, find_personal_data, find_seed_phrases
     from .prose_passwords import find_answered_passwords, find_prose_passwords
     from .token_patterns import find_tokens
 
@@ -104,10 +106,8 @@ def scan_once(text: str, personal: Collection[str]) -> list[Span]:
         *find_table_passwords(text, low),
         *find_seed_phrases(text, low),
     ]
-    # Phone numbers and addresses are common in notes, so only if asked for.
+    # Phone numbers and addresses are common in notes, so only on request.
     if personal:
-        from .personal_data import find_personal_data
-
         spans += [span for span in find_personal_data(text, low) if span[2] in personal]
     if not spans or "[REDACTED:" not in text:
         return spans
@@ -158,7 +158,7 @@ def merge_spans(spans: Iterable[Span]) -> list[Span]:
 def find_original_span(
     places: list[tuple[int, int, int, int]], start: int, end: int
 ) -> tuple[int, int]:
-    """Translate a span of the masked text to the original. A mark that it touches is included whole."""
+    """Translate a span of the masked text to the original. It includes every mark it touches."""
 
     def translate(offset: int, *, is_end: bool) -> int:
         index = bisect_right(places, offset - is_end, key=lambda mark: mark[0]) - 1

@@ -23,7 +23,8 @@ from .value_classifier import (
     strip_end,
 )
 
-# What names of secrets hold: `pass` stands in password, passwd, passphrase and Passwort.
+_words_of = partial(data.words, "secrets.toml")
+# Parts of the names of secrets: `pass` is in password, passwd, passphrase and Passwort.
 STEMS = (
     "pass",
     "pwd",
@@ -37,7 +38,6 @@ STEMS = (
     "senha",
 )
 FOREIGN_STEMS = ("contraseñ", "парол", "密码", "密碼", "パスワード")
-_words_of = partial(data.words, "secrets.toml")
 _SUFFIXES = (
     "password",
     "passwd",
@@ -209,7 +209,7 @@ def find_bare_value(text: str, start: int) -> list[tuple[int, int]]:
 
 
 def has_secret_shape(value: str, match: re.Match[str], kind: str, name: str, quoted: bool) -> bool:
-    """Return whether a value is a secret. A vague name asks for a clearer shape."""
+    """Return whether a value is a secret. The vaguer its name, the clearer its shape must be."""
     if any(char in value for char in " \t") or is_stand_in(value) or value.startswith("[REDACTED"):
         return False
     sure = match["assign"] or match["xml"]

@@ -1,6 +1,6 @@
 """Find credentials in URLs, headers, cookies, command lines and exported tables.
 
-These places say by themselves that a value is a password: `https://ana:…@host`, `curl -u ana:…`,
+These places show that a value is a password: `https://ana:…@host`, `curl -u ana:…`,
 a column with the heading `password`.
 """
 
@@ -34,7 +34,7 @@ _AUTHORIZATION = (
     r"(basic|token|apikey|key)[ \t]+([A-Za-z0-9._~+/=-]{8,4096})"
 )
 _PAIRS = r"([^\s=;,\"'`]{1,64}=[^\n\"'`]{4,8192})"
-# A sign that is there wherever cookies are, and how they are written, in lower case.
+# A word that every text with cookies contains, and the pattern of the cookies, in lower case.
 _COOKIES = (
     ("cookie", rf"cookies?[\"'\\\]]{{0,3}}[ \t]*[:=][ \t]*[\"'`\\]{{0,2}}{_PAIRS}"),
     ("curl", rf"(?<!\S)(?:-b|--cookie)[ \t=]{{1,4}}[\"'\\]{{0,2}}{_PAIRS}"),
@@ -118,7 +118,6 @@ def find_cookies(text: str, low: str) -> Iterator[Span]:
 
 def is_basic_credential(value: str) -> bool:
     """Return whether a value is the base64 of `user:password`."""
-
     try:
         user, colon, password = b64decode(value + "=" * (-len(value) % 4)).decode().partition(":")
     except (ValueError, UnicodeDecodeError):

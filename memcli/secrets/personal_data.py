@@ -11,15 +11,16 @@ from ..data import compiled
 from .value_classifier import Span, is_hex, is_monotonous, is_stand_in
 
 _pattern = partial(data.pattern, "personal_codes.toml")
+_words_of = partial(data.words, "secrets.toml")
 _STEMS = ("pin", "puk", "code", "cvv", "cvc", "geheimzahl", "暗証番号")
+# Words before a name that also means other things. PIN and PUK in capitals need none of them.
 _CODE_CONTEXTS = {
     "pin": r"(?:sim|bank|card|phone|alarm|door|screen|unlock|voicemail|visa|debit|credit)[ -]$",
     "code": r"(?:door|gate|alarm|entry|access|lock|safe|garage|lockbox|voicemail|unlock|building|box|pin|security)[ -]$"
     r"|(?:tür|tor|alarm|safe|zugangs|pin)-?$|(?:opens?|unlocks?|disarms?)[ ](?:with|by|on)[ ](?:the[ ])?$",
 }
-# What stands before a word that means other things as well; PIN and PUK in capitals need none of it.
 _CODE_CONTEXTS["puk"] = _CODE_CONTEXTS["pin"]
-# What stands before a word that only a blank separates from its number.
+# Words before a name that only a blank separates from its number.
 _OWNED = r"(?:(?<![a-z])(?:my|our|with|mit)[ ](?:(?:sim|card|bank|debit|phone|door)[ ])?|with[ ])$"
 _URI = r"otpauth://[^\s\"'<>]{1,300}?[?&]secret=([a-z2-7]{16,128})"
 _SIZES = (24, 21, 18, 15, 12)
@@ -31,6 +32,52 @@ _NAMED = (
     rf"((?:[a-z]{{3,12}}+{_GAP}){{11,24}}[a-z]{{3,12}}+)"
 )
 _WORD = r"[a-z]{3,12}"
+_EMAIL = r"(?<![\w.+%-])[A-Za-z0-9][\w.+%-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,5}([A-Za-z]{2,24})(?![\w-])(?!:[\w~/])"
+_PHONE = r"(?<![\w+.])(?<!\d )(?:\+|00)[1-9][\d ()./-]{6,22}\d(?!\w)"
+_CARD = (
+    r"(?<![\w.-])(?<!\d )(?:[2-6]\d{3}(?:[ -]?\d{4}){2}[ -]?\d{1,4}(?:[ -]?\d{3})?"
+    r"|3[47]\d{2}[ -]?\d{6}[ -]?\d{5}|3[0689]\d{2}[ -]?\d{6}[ -]?\d{4})(?![\w-]|\.\d| \d)"
+)
+# The first digits of Visa, Mastercard, American Express, Diners, Discover, JCB, UnionPay, Maestro.
+_ISSUED = (
+    r"4\d{12}(?:\d{3})?|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}|3[47]\d{13}"
+    r"|3(?:0[0-5]|[689]\d)\d{11}|(?:6011|65\d\d|64[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}"
+    r"|(?:5018|5020|5038|5893|6304|6759|676[1-3])\d{8,15}"
+)
+_IBAN = r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])"
+_BEGIN, _END = r"(?<![\w.+-])", r"(?![\w-]|\.\d)"
+# Every number of _SHAPES contains this. A search for each shape takes far longer.
+_ENOUGH = r"(?:\d[ .+-]?[A-Z]?){5}\d"
+_SSN = r"(?!000|666|9\d\d)\d{3}{0}(?!00)\d{2}{0}(?!0000)\d{4}"
+# These shapes count without a name next to them.
+_SHAPES = "|".join(
+    (
+        _SSN.replace("{0}", "-"),  # United States
+        r"[A-Z]{6}\d{2}[A-EHLMPRST]\d{2}[A-Z]\d{3}[A-Z]",  # Italy
+        r"\d{3}\.\d{3}\.\d{3}-\d{2}",  # Brazil
+        r"[1-9]\d{5}(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dX]",  # China
+        r"(?!BG|GB|NK|KN|TN|NT|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D]",  # United Kingdom
+        r"[12] \d{2} (?:0[1-9]|1[0-2]|[2-9]\d) (?:\d{2}|2[AB]) \d{3} \d{3} \d{2}",  # France, as its cards have it
+    )
+)
+# Numbers that need one of the names in `personal_codes.toml` next to them, in lower case.
+_LABELLED_NUMBERS = {
+    "ssn": _SSN.replace("{0}", "[- ]?"),
+    "itin": r"9\d{2}[- ]?\d{2}[- ]?\d{4}",
+    "bsn": r"\d{9}|\d{3}[. ]\d{3}[. ]\d{3}|\d{4}[. ]\d{2}[. ]\d{3}",
+    "pesel": r"\d{11}",
+    "steuer-id": r"[1-9]\d ?\d{3} ?\d{3} ?\d{3}",
+    "personnummer": r"(?:\d{2})?\d{6}[-+ ]?\d{4}",
+    "hetu": r"\d{6}[-+a]\d{3}[0-9a-y]",
+    "aadhaar": r"[2-9]\d{3}[ -]?\d{4}[ -]?\d{4}",
+    "cpf": r"\d{11}",
+    "dni": r"(?:\d{8}|[xyz][ -]?\d{7})[ -]?[a-z]",
+    "nir": r"[12] ?\d{2} ?\d{2} ?(?:\d{2}|2[ab]) ?\d{3} ?\d{3} ?\d{2}",
+    "nino": r"[a-z]{2} ?\d{2} ?\d{2} ?\d{2} ?[a-d]",
+    "passport": r"(?=[a-z0-9]*\d[a-z0-9]*\d[a-z0-9]*\d[a-z0-9]*\d)[a-z0-9]{7,12}",
+}
+# The name of these may also follow the number, because few other things have their shape.
+_NAMED_BEHIND = ("hetu", "dni", "nir")
 
 
 def find_codes(text: str, low: str) -> Iterator[Span]:
@@ -61,7 +108,7 @@ def find_codes(text: str, low: str) -> Iterator[Span]:
     for match in _pattern("app").finditer(low) if "app" in low and "password" in low else ():
         if compiled("(?<![a-z])[^aeiouy -]{4}(?![a-z])").search(
             match["app"]
-        ):  # drawn by a machine, not four words
+        ):  # generated, not four words
             yield *match.span("app"), "password"
     yield from find_pins(text, low)
     for match in compiled(_URI).finditer(low) if "otpauth://" in low else ():
@@ -70,6 +117,49 @@ def find_codes(text: str, low: str) -> Iterator[Span]:
         for match in _pattern("seed").finditer(text):
             if not is_stand_in(match["seed"]):
                 yield *match.span("seed"), "otp-seed"
+
+
+def find_seed_phrases(text: str, low: str) -> Iterator[Span]:
+    """Yield the seed phrases of wallets. `low` is the text in lower case."""
+    if len(text) < 47:
+        return
+    for name in _NAMES:
+        for match in compiled(name + _NAMED).finditer(low) if name in low else ():
+            if data.words("secrets.toml", "sentence_words").isdisjoint(
+                compiled(_WORD).findall(match[1])
+            ):
+                yield *match.span(1), "seed-phrase"
+    yield from find_checked_phrases(low)
+
+
+def find_personal_data(text: str, low: str) -> Iterator[Span]:
+    """Yield each piece of personal data. `low` is the text in lower case."""
+    if "@" in text:
+        yield from find_addresses(text)
+    if not compiled(r"\d").search(text):
+        return
+    for match in compiled(_IBAN).finditer(text):
+        if is_iban(match[0].replace(" ", "")):
+            yield match.start(), match.end(), "iban"
+    for match in compiled(_CARD).finditer(text):
+        digits = [int(char) for char in match[0] if char.isdigit()]
+        if (
+            compiled(_ISSUED).fullmatch("".join(map(str, digits)))
+            and len(set(digits)) > 1
+            and has_valid_card_digit(digits)
+        ):
+            yield match.start(), match.end(), "card-number"
+    yield from find_national_ids(text, low)
+    if "+" in text or "00" in text:
+        for match in compiled(_PHONE).finditer(text):
+            size = sum(char.isdigit() for char in match[0]) - 2 * match[0].startswith("00")
+            spaced = match[0][0] == "+" or any(char in " -/(" for char in match[0])
+            if (
+                8 <= size <= 15
+                and spaced
+                and not compiled(r"[ ()./-]{3}|\.\.|--|//").search(match[0])
+            ):
+                yield match.start(), match.end(), "phone"
 
 
 def find_pins(text: str, low: str) -> Iterator[Span]:
@@ -139,19 +229,6 @@ def is_code_word(word: str) -> bool:
     return "-" in word or len(plain) < 40 or not is_hex(plain)
 
 
-def find_seed_phrases(text: str, low: str) -> Iterator[Span]:
-    """Yield the seed phrases of wallets. `low` is the text in lower case."""
-    if len(text) < 47:
-        return
-    for name in _NAMES:
-        for match in compiled(name + _NAMED).finditer(low) if name in low else ():
-            if data.words("secrets.toml", "sentence_words").isdisjoint(
-                compiled(_WORD).findall(match[1])
-            ):
-                yield *match.span(1), "seed-phrase"
-    yield from find_checked_phrases(low)
-
-
 def find_checked_phrases(low: str) -> Iterator[Span]:
     """Yield runs of words from the BIP-39 list that have a valid checksum."""
     words = compiled("[a-z]+").findall(low)
@@ -174,7 +251,7 @@ def has_valid_checksum(numbers: list[int]) -> bool:
     """Check the last bits of a phrase against the SHA-256 of the others (BIP-39)."""
     if -1 in numbers or len(set(numbers)) < 8:
         return False
-    from hashlib import sha256  # not paid by every text
+    from hashlib import sha256  # slow to import, and few texts need it
 
     bits = "".join(f"{number:011b}" for number in numbers)
     size = len(bits) // 33
@@ -186,55 +263,6 @@ def has_valid_checksum(numbers: list[int]) -> bool:
 def number_seed_words() -> dict[str, int]:
     text = data.path("seed_words.txt").read_text(encoding="ascii")
     return {word: number for number, word in enumerate(text.split())}
-
-
-_words_of = partial(data.words, "secrets.toml")
-_EMAIL = r"(?<![\w.+%-])[A-Za-z0-9][\w.+%-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,5}([A-Za-z]{2,24})(?![\w-])(?!:[\w~/])"
-_PHONE = r"(?<![\w+.])(?<!\d )(?:\+|00)[1-9][\d ()./-]{6,22}\d(?!\w)"
-_CARD = (
-    r"(?<![\w.-])(?<!\d )(?:[2-6]\d{3}(?:[ -]?\d{4}){2}[ -]?\d{1,4}(?:[ -]?\d{3})?"
-    r"|3[47]\d{2}[ -]?\d{6}[ -]?\d{5}|3[0689]\d{2}[ -]?\d{6}[ -]?\d{4})(?![\w-]|\.\d| \d)"
-)
-# Visa, Mastercard, American Express, Diners, Discover, JCB, UnionPay, Maestro: what their numbers begin with.
-_ISSUED = (
-    r"4\d{12}(?:\d{3})?|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}|3[47]\d{13}"
-    r"|3(?:0[0-5]|[689]\d)\d{11}|(?:6011|65\d\d|64[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}"
-    r"|(?:5018|5020|5038|5893|6304|6759|676[1-3])\d{8,15}"
-)
-_IBAN = r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])"
-_BEGIN, _END = r"(?<![\w.+-])", r"(?![\w-]|\.\d)"
-# Every number of _SHAPES contains this. A search for each shape takes far longer.
-_ENOUGH = r"(?:\d[ .+-]?[A-Z]?){5}\d"
-
-
-def find_personal_data(text: str, low: str) -> Iterator[Span]:
-    """Yield each piece of personal data. `low` is the text in lower case."""
-    if "@" in text:
-        yield from find_addresses(text)
-    if not compiled(r"\d").search(text):
-        return
-    for match in compiled(_IBAN).finditer(text):
-        if is_iban(match[0].replace(" ", "")):
-            yield match.start(), match.end(), "iban"
-    for match in compiled(_CARD).finditer(text):
-        digits = [int(char) for char in match[0] if char.isdigit()]
-        if (
-            compiled(_ISSUED).fullmatch("".join(map(str, digits)))
-            and len(set(digits)) > 1
-            and has_valid_card_digit(digits)
-        ):
-            yield match.start(), match.end(), "card-number"
-    yield from find_national_ids(text, low)
-    if "+" in text or "00" in text:
-        for match in compiled(_PHONE).finditer(text):
-            size = sum(char.isdigit() for char in match[0]) - 2 * match[0].startswith("00")
-            spaced = match[0][0] == "+" or any(char in " -/(" for char in match[0])
-            if (
-                8 <= size <= 15
-                and spaced
-                and not compiled(r"[ ()./-]{3}|\.\.|--|//").search(match[0])
-            ):
-                yield match.start(), match.end(), "phone"
 
 
 def find_addresses(text: str) -> Iterator[Span]:
@@ -279,35 +307,3 @@ def find_national_ids(text: str, low: str) -> Iterator[Span]:
                 for match in compiled(expression).finditer(low):
                     if len(set(match["number"])) > 1:
                         yield *match.span("number"), "national-id"
-
-
-_SSN = r"(?!000|666|9\d\d)\d{3}{0}(?!00)\d{2}{0}(?!0000)\d{4}"
-# These need no name next to them.
-_SHAPES = "|".join(
-    (
-        _SSN.replace("{0}", "-"),  # United States
-        r"[A-Z]{6}\d{2}[A-EHLMPRST]\d{2}[A-Z]\d{3}[A-Z]",  # Italy
-        r"\d{3}\.\d{3}\.\d{3}-\d{2}",  # Brazil
-        r"[1-9]\d{5}(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dX]",  # China
-        r"(?!BG|GB|NK|KN|TN|NT|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D]",  # United Kingdom
-        r"[12] \d{2} (?:0[1-9]|1[0-2]|[2-9]\d) (?:\d{2}|2[AB]) \d{3} \d{3} \d{2}",  # France, as its cards have it
-    )
-)
-# What `personal_codes.toml` lists the names of, with the pattern of what follows them in lower case.
-_LABELLED_NUMBERS = {
-    "ssn": _SSN.replace("{0}", "[- ]?"),
-    "itin": r"9\d{2}[- ]?\d{2}[- ]?\d{4}",
-    "bsn": r"\d{9}|\d{3}[. ]\d{3}[. ]\d{3}|\d{4}[. ]\d{2}[. ]\d{3}",
-    "pesel": r"\d{11}",
-    "steuer-id": r"[1-9]\d ?\d{3} ?\d{3} ?\d{3}",
-    "personnummer": r"(?:\d{2})?\d{6}[-+ ]?\d{4}",
-    "hetu": r"\d{6}[-+a]\d{3}[0-9a-y]",
-    "aadhaar": r"[2-9]\d{3}[ -]?\d{4}[ -]?\d{4}",
-    "cpf": r"\d{11}",
-    "dni": r"(?:\d{8}|[xyz][ -]?\d{7})[ -]?[a-z]",
-    "nir": r"[12] ?\d{2} ?\d{2} ?(?:\d{2}|2[ab]) ?\d{3} ?\d{3} ?\d{2}",
-    "nino": r"[a-z]{2} ?\d{2} ?\d{2} ?\d{2} ?[a-d]",
-    "passport": r"(?=[a-z0-9]*\d[a-z0-9]*\d[a-z0-9]*\d[a-z0-9]*\d)[a-z0-9]{7,12}",
-}
-# Of those the ones whose letters or length leave few other things, so that their name may also follow.
-_NAMED_BEHIND = ("hetu", "dni", "nir")

@@ -1,7 +1,7 @@
 """Find passwords in sentences: words that a person chose, which only the sentence reveals.
 
 This module knows the words for passwords in several languages, and the words that describe a
-password instead of being one. It prefers silence: of several plain words it takes none.
+password, such as "expired". It prefers a miss: if several plain words could be it, it finds none.
 """
 
 import re
@@ -25,7 +25,7 @@ from .value_classifier import (
 
 _FILE = "prose_passwords.toml"
 _pattern = partial(data.pattern, _FILE)
-# Words that mean something else after a name of another language: the password on GitHub.
+# Verbs of one language that mean something else in another one: "the password on GitHub".
 _OWN_IS = {
     "on": "(?:salasana|parool)$",
     "je": "(?:heslo|geslo|lozinka)$",
@@ -113,7 +113,7 @@ def find_values_after(text: str, end: int) -> Iterator[tuple[int, int]]:
 
 
 def find_passphrase(text: str, begin: int, end: int) -> tuple[int, int] | None:
-    """Return the span of a passphrase of several words, one of them with mixed case."""
+    """Return the span of a passphrase of several words, of which one has mixed case."""
     if not compiled("(?i)pass ?phrase").match(text, begin):
         return None
     match = _pattern("phrase").match(text, end)
@@ -189,7 +189,7 @@ def names_password(value: str) -> bool:
 
 
 def describes_password(word: str) -> bool:
-    """Return whether a word describes a password, such as "expired"."""
+    """Return whether a word describes a password instead of being one, such as "expired"."""
     low = word.lower()
     if low in data.words(_FILE, "telling") or is_technical(word):
         return True

@@ -1,4 +1,4 @@
-"""Find credentials by their own shape, whatever surrounds them, also broken over two lines.
+"""Find credentials by their own shape, whatever surrounds them, even if a line break splits them.
 
 The shapes are the rules in `data/secret_rules.toml`, in the form that gitleaks uses. A quick check
 lets ordinary text pass without trying the rules.
@@ -36,7 +36,7 @@ _PRIVATE_KEY = (
     f"-----BEGIN {_EDGE}(?>(?:(?>{_GLUE}+){_LINE}){{0,600}})"
     f"(?>(?:(?>{_GLUE}+)[A-Za-z0-9+/=]{{0,15}}+(?>{_GLUE}*)-----END {_EDGE})?)"
 )
-# A lower-case or capital prefix and a long random tail: what services mint that no rule knows yet.
+# A lower-case or capital prefix and a long random tail: tokens of services that have no rule yet.
 _UNKNOWN = (
     r"(?<![A-Za-z0-9/_.+-])((?:[a-z][a-z0-9]{1,9}|[A-Z][A-Z0-9]{1,9})(?:[-_.][a-z0-9]{1,8}){0,3}[-_])"
     r"([A-Za-z0-9]{28,256}(?:[-_.][A-Za-z0-9]{6,256}){0,3}|[A-Za-z0-9_-]{36,256})(?![A-Za-z0-9_/-])"
@@ -51,17 +51,17 @@ class TokenRule(NamedTuple):
     """The shape of a kind of token."""
 
     id: str
-    regex: str  # its last group is the secret, or all of it where it has no group
-    keywords: tuple[str, ...]  # one of them stands in every token, in this case
-    entropy: float  # bits a character that a token has at least
+    regex: str  # its last group is the secret; without a group, all of it
+    keywords: tuple[str, ...]  # every token contains one of them, in this letter case
+    entropy: float  # the least bits per character of a token
 
 
 class TokenRules(NamedTuple):
-    """The rules, by how a text is looked at for them."""
+    """The rules, grouped by the way in which a text is searched."""
 
-    anywhere: tuple[TokenRule, ...]  # their keywords may stand inside a word
+    anywhere: tuple[TokenRule, ...]  # a keyword may be inside a word
     prefixed: tuple[TokenRule, ...]  # a token begins with a keyword
-    keyless: tuple[TokenRule, ...]  # tried on long words alone
+    keyless: tuple[TokenRule, ...]  # tried only on long words
     by_start: Mapping[
         str, Sequence[int]
     ]  # the first two characters of a keyword → places in `prefixed`
@@ -87,7 +87,7 @@ def read_token_rules() -> TokenRules:
 
 
 def find_tokens(text: str) -> Iterator[Span]:
-    """Yield span and rule of everything that looks like a credential."""
+    """Yield span and rule of every text that looks like a credential."""
     if "-----BEGIN" in text:
         yield from (
             (m.start(), m.end(), "private-key") for m in compiled(_PRIVATE_KEY).finditer(text)
@@ -107,7 +107,7 @@ def find_tokens(text: str) -> Iterator[Span]:
 
 
 def find_line_ends(lines: list[str]) -> tuple[list[str], list[int]]:
-    """Return line ends that may hold a piece of a secret, and lines that a long one may cross."""
+    """Return line ends that may be a piece of a secret, and lines that a long secret may cross."""
     ends, broken = [], []
     for number, (line, after) in enumerate(pairwise(lines)):
         if " " not in line[-6:-3]:

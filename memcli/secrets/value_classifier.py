@@ -16,7 +16,7 @@ Span = tuple[int, int, str]
 _FILE = "secrets.toml"
 _pattern = partial(data.pattern, _FILE)
 _WORDY = r"\d+(?:[a-z]{0,12}|[A-Z]{0,3})|[^\W\d_]?(?:(?-i:[^\W\d_A-Z]+)|[A-Z]+s?)|[^\W\d_]"
-# Things that stand where a secret could and are none, however random they look.
+# Values in the place of a secret that are none, however random they look.
 _REFERENCES = (
     r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",  # an address
     r"\d{4}-\d{2}-\d{2}(?:[T ][\d:.Z+-]*)?|\d{1,2}:\d{2}(?::\d{2})?",
@@ -35,7 +35,7 @@ _CODE_AND_WORDS = (
     r"[A-Za-z_][\w.]*[(\[].*",  # calls and subscripts
     r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+",  # attributes
 )
-# Pairs of signs that programs and patterns have, and passwords hardly.
+# Pairs of signs that are common in programs and patterns, and rare in passwords.
 _CODE = (
     r"\)[{)]|\}[)(\]=]|\(\)|&&|\|\||=>|==|\?\.|\(0,|::|![01][,}]|\);|,\{|^\$\d|\w\(\w*\)"
     r"|a-z|A-Z|0-9\]|\\[sSdDwWxnbB]"
