@@ -1,5 +1,5 @@
 """Ask a language model, and read its answer."""
 
-# Set for the command that is asked, so that the hooks of an agent that it runs do nothing.
+# Set for `llm.command`. If that is an agent with hooks of mem, the hooks do nothing.
 INSIDE_VARIABLE = "MEM_INSIDE_LLM"
-FOLDER_PREFIX = "mem-llm-"  # of the empty folder that such a command runs in
+FOLDER_PREFIX = "mem-llm-"  # of the empty folder in which this command runs

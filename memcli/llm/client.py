@@ -25,10 +25,10 @@ READ_SIZE = 65_536
 LONGEST_REASON, SHOWN_REASON = 4_096, 180  # characters of an error: searched for secrets, shown
 MOST_OUTPUT_TOKENS = 4096
 TEMPERATURE = 0.3
-# With these, Claude Code takes itself for a session inside of another one and refuses to start.
+# With these, Claude Code assumes that it runs inside another session, and refuses to start.
 SESSION_VARIABLES = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")
 # Gemini refuses to answer in a folder that it does not know, such as our empty one.
-NEEDED = {"gemini": "--skip-trust"}
+NEEDED_OPTIONS = {"gemini": "--skip-trust"}
 WARNING_OF_PROVIDER = re.compile(r"^litellm\.(\w+): (?:(?:litellm\.)?\1: )?(?:\w+Exception - )?")
 
 
@@ -65,7 +65,8 @@ def ask(
                 seconds,
             )
     except LlmError as error:
-        # Programs and servers print the key that they refuse. Masked first: half a key is secret.
+        # Programs and servers print the key that they refuse. It is masked before the text is cut,
+        # because half a key is not recognized.
         reason = redact_text(workspace, error.message[:LONGEST_REASON])
         raise LlmError(shorten(reason, SHOWN_REASON), error.hint) from None
     if not answer.strip():
@@ -205,27 +206,27 @@ def run_command(workspace: Workspace, prompt: str, seconds: float) -> str:
     environment = {**workspace.context.environment, INSIDE_VARIABLE: "1"}
     for variable in SESSION_VARIABLES:
         environment.pop(variable, None)
-    # Files instead of pipes: nothing blocks, and a child that stays behind delays nothing. An empty
-    # folder: a conversation that gives orders to the agent finds no files of the user there.
+    # Files instead of pipes, because nothing blocks then, and a child that survives delays nothing.
+    # An empty folder, because a conversation may give orders to the agent. It finds no files there.
     with (
         TemporaryDirectory(prefix=FOLDER_PREFIX, ignore_cleanup_errors=True) as folder,
         TemporaryFile() as question,
         TemporaryFile() as answer,
-        TemporaryFile() as complaint,
+        TemporaryFile() as errors,
     ):
         question.write(prompt.encode())
         question.seek(0)
         try:
             words = shlex.split(command)
-            missing = NEEDED.get(words[0].rpartition("/")[2], "")
+            missing = NEEDED_OPTIONS.get(words[0].rpartition("/")[2], "")
             if missing and missing not in words:
                 words.insert(1, missing)
-            code = run_process(words, environment, folder, (question, answer, complaint), seconds)
+            code = run_process(words, environment, folder, (question, answer, errors), seconds)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise LlmError(f"cannot run {name!r}: {reason}", "check llm.command") from None
         text = read_output(answer)
-        problem = read_output(complaint).strip() or text
+        problem = read_output(errors).strip() or text
     if code is None:
         raise LlmError(f"{name} did not answer within {seconds:g} s")
     if code:
@@ -244,13 +245,13 @@ def run_process(
     import signal
     import subprocess
 
-    question, answer, complaint = files
+    question, answer, errors = files
     end = time.monotonic() + seconds
     process = subprocess.Popen(
         words,
         stdin=question,
         stdout=answer,
-        stderr=complaint,
+        stderr=errors,
         env=environment,
         cwd=folder,
         start_new_session=True,

@@ -1,8 +1,8 @@
-"""Read the JSON that a language model meant, even if it is malformed or cut off.
+"""Read the JSON in a reply of a language model, even if it is malformed or cut off.
 
 There are three tiers. Plain JSON is parsed by the standard library. Otherwise the first object in
 the text is read by a tolerant reader, through fences, prose, comments and wrong quotes. If the
-object is not complete, each wanted field is read by itself: a reply that was cut off yields its
+object is not complete, each wanted field is read separately: a reply that was cut off yields its
 complete fields and the complete items of its last list. Nothing incomplete is guessed.
 """
 
@@ -37,7 +37,7 @@ CONSTANTS = {"true": True, "false": False, "null": None, "none": None, "undefine
 
 
 class Reading(NamedTuple):
-    """The fields that were found in a text."""
+    """The wanted fields in a text."""
 
     fields: dict[str, Any]
     is_cut: bool = False  # the text ended in the middle of a value
@@ -94,7 +94,7 @@ def remove_thoughts(text: str) -> str:
 def find_objects(value: Any, wanted: Sequence[str], list_name: str) -> list[dict[str, Any]] | None:
     """Return the objects of a value that have a wanted field; [] for `{}`; None if it is no reply.
 
-    Some models put the object that they were asked for into another one.
+    Some models wrap the object that they were asked for in another object.
     """
     if value in ({}, []):
         return []
@@ -170,7 +170,7 @@ def read_single_fields(text: str, wanted: Sequence[str]) -> dict[str, Any]:
 
 
 class TolerantReader:
-    """Reads one value. A value that ends with the text, and not by its own mark, is incomplete."""
+    """Reads one value. A value that the end of the text cuts off is incomplete."""
 
     def __init__(self, text: str, position: int = 0) -> None:
         self.text = text
@@ -301,7 +301,7 @@ class TolerantReader:
         last = swallowed.start() if swallowed else len(text)
         before = [quote for quote in inner_quotes if quote < last]
         if len(before) == 1:
-            # A single quote was the end, and something else than a comma follows it.
+            # The only inner quote was the end, and something other than a comma follows it.
             self.position = before[0] + 1
             return text[start : before[0]], True
         if swallowed:
