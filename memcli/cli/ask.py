@@ -23,6 +23,7 @@ PATIENCE = 3.0  # seconds until it has answered: no reading command embeds texts
 DECLINED = 255  # in place of an exit code
 FINISH = b"f"  # confirms the answer
 MOST_BYTES = 1 << 20  # of a request
+LONGEST_ADDRESS = 100  # bytes of a socket's path: Linux accepts 107, macOS 103
 HAS_PROC = sys.platform == "linux"
 IDENTITY = f"{__file__} {sys.version}"  # of this installation of mem
 # What separates a sandbox from the processes outside of it.
@@ -52,7 +53,13 @@ def find_address(environment: Mapping[str, str]) -> str:
     """Return the path of the socket. It is in a folder that only the user can open."""
     state, home = environment.get("XDG_STATE_HOME", ""), environment.get("HOME", "")
     base = state if state.startswith("/") else f"{home}/.local/state"
-    return f"{base}/mem/serve/socket"
+    address = f"{base}/mem/serve/socket"
+    # The kernel refuses a longer address, and a home folder may be deep.
+    if len(os.fsencode(address)) > LONGEST_ADDRESS:
+        from zlib import crc32
+
+        return f"/tmp/mem-{os.geteuid()}-{crc32(os.fsencode(base)):08x}/socket"
+    return address
 
 
 def ask(address: str, arguments: Sequence[str], data: bytes) -> tuple[int, bytes, bytes] | None:

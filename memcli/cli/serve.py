@@ -66,6 +66,9 @@ def run_serve(
         return Result(lines=["Stopped the server"])
     try:
         address.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # In /tmp, another user may have created the folder, or a link with its name.
+        if address.parent.is_symlink() or address.parent.stat().st_uid != os.geteuid():
+            raise UnavailableError(f"{address.parent} is not a folder of yours", "remove it")
         address.parent.chmod(0o700)
         lock = os.open(address.parent / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

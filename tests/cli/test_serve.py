@@ -1,14 +1,18 @@
 """mem serve: the same answers, never a wait, and nothing for a caller with other rights."""
 
 import json
+import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
+from copy import copy
 from pathlib import Path
 
 import pytest
 
 from bench.serve import (
+    MEM,
     QUERY,
     SANDBOXES,
     Machine,
@@ -16,6 +20,8 @@ from bench.serve import (
     count_wrong_answers,
     make_event,
 )
+from memcli.cli.ask import find_address
+from memcli.errors import UnavailableError
 
 COMMANDS = (
     ("search", QUERY),
@@ -155,3 +161,30 @@ def test_it_ends_when_the_program_is_updated(served: Machine) -> None:
     assert served.run("search", QUERY).returncode == 0
     assert served.server is not None
     assert served.server.wait(20) == 0
+
+
+def test_a_deep_home_folder_is_served_from_a_folder_of_the_user_in_tmp(
+    machine: Machine, tmp_path: Path
+) -> None:
+    deep = copy(machine)
+    deep.environment = {**machine.environment, "XDG_STATE_HOME": f"{tmp_path}/{'deep/' * 25}"}
+    address = Path(find_address(deep.environment))
+    assert address.parent.parent == Path("/tmp")
+    address.parent.symlink_to(tmp_path)
+    try:
+        # Somebody else could have made it, to read the questions.
+        done = subprocess.run([*MEM, "serve"], env=deep.environment, timeout=60, check=False)
+        assert done.returncode == UnavailableError.exit_code
+        assert not list(tmp_path.iterdir())
+    finally:
+        address.parent.unlink()
+    server = subprocess.Popen([*MEM, "serve"], env=deep.environment, stderr=subprocess.DEVNULL)
+    try:
+        while not address.exists() and server.poll() is None:
+            time.sleep(0.01)
+        assert address.parent.stat().st_mode & 0o777 == 0o700
+        assert deep.run("serve", "--stop").stdout == b"Stopped the server\n"
+        assert server.wait(20) == 0
+    finally:
+        server.kill()
+        shutil.rmtree(address.parent)
