@@ -105,10 +105,7 @@ def list_pairs(project: dict[str, Any], cases: list[dict[str, Any]]) -> list[Pai
         flags = {flag for step in steps for flag in step.flags}
         for memory_id, rule in rules:
             is_followed = rule.advised and rule.advised <= flags
-            rows = [
-                find_signals(step, rule, lambda word: counts[word] ** -0.5)
-                for step in (() if is_followed else steps)
-            ]
+            rows = [find_signals(step, rule, counts) for step in (() if is_followed else steps)]
             pairs.append(([row for row in rows if any(row.values())], memory_id in case["wanted"]))
     return pairs
 

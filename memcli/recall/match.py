@@ -1,15 +1,15 @@
 """Rate how well a rule fits one step of an action, by words and paths alone.
 
-A shell command is taken apart into steps: each program with its words, flags and files. The rating
-is a sum. Names count most: a pattern in the rule's `files` matches a file of the step, the text
-names such a file, or it names the program and no other use of it. Otherwise shared words count,
-and a word that few rules have counts more. One shared word is never enough, because it can be a
-coincidence. A rule that recommends what the step does anyway is rated 0.
+`parse_command` takes a shell command apart into steps: each program with its words, flags and
+files. `rate_rule` adds the signals that a rule is about a step. Names count most: a pattern in the
+rule's `files` matches a file of the step, or the text names such a file or the program. Otherwise
+shared words count, and a word that few rules have counts more. One shared word is never enough,
+because it can be a coincidence.
 """
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import pairwise
@@ -29,14 +29,54 @@ SHELL_WORD = re.compile(rf"{QUOTED}|[;|&()\n]+|[<>]+", re.DOTALL)
 QUOTE = re.compile(r"\\(.)|[\"']")
 COMMAND_FLAG = re.compile(r"(-\w(?=\d+$)|-[^=]+)=?(.*)", re.DOTALL)  # -j8 is the flag -j
 
+ENOUGH = 1.0  # a rule with a lower rating is not shown
+# How a rule relates to the use of a program.
+ABOUT = 1
+UNCLEAR = 0
+OTHER_USE = -1
+# A logistic regression over 400 actions (python -m bench.actions … --unseen), divided by the
+# difference between its bias and a threshold that shows two rules without need in 100 actions.
+WEIGHTS = {"file": 2.3, "name": 1.6, "program": 1.7, "words": 0.7, "pair": 0.7, "doubt": -1.0}
+IMPLIED_WEIGHT = 0.5  # of a word that sentences use for a step, compared with its own words
+LONGEST_RULE = 2_000  # characters of a rule: the time grows with their square
+SUBJECT_WORDS = 4  # a name after more words than that is rarely what a clause is about
+TOKEN = re.compile(r"[^\s`\"'(){}<>,;|]+")
+CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+ENDING = re.compile(r"(?<=\w{3})(?:ions?|ings?|ed|es|s|e)$")
+SENTENCE_END = re.compile(r"[.!?:]\s|\n")
+CLAUSE_END = re.compile(r"[.!?:;,]\s|\n")
+NEXT_WORD = re.compile(r" \s*([^\s`,;()]+)")
+# Words that can be the verb after a program's name: `make fails`, `pytest doesn't`.
+VERB = re.compile(r"(?!apply)[a-z]{2,}(?:[^s]s|ed|ly)|\w+n't")
+PATH_LIKE = re.compile(r"(?!e\.g|i\.e|and/or).*(?:[/*]|\w\.\w{1,10}$).*|\.\w+")
+RULE_FLAG = re.compile(
+    r"(?<![\w-])(?:--[a-zA-Z][\w-]*|-[a-zA-Z](?=\d)|-[a-zA-Z][\w-]*)|\b[A-Z_]+=\w+"
+)
+# Flags and paths are compared as such, not as words.
+NO_WORDS = re.compile(rf"{RULE_FLAG.pattern}|(?<![^\s`])[^\s`]*\w[/:]\w[^\s`]*")
+NEGATION = re.compile(r"(?i)\b(?:not|never|no|don't|avoid|nobody|instead of|rather than)\b")
+REQUEST = re.compile(r"(?i)\balways\b|\bwithout\W*$|^\W*(?:use|run)\b")
+# The text next to a name that the rule recommends: `use uv`, `uv instead of pip`.
+ADVICE_BEFORE = re.compile(r"(?i)\b(?:use|run|then|with|via|by|of|from) `?(?:[\w./:]+ )?$")
+ADVICE_AFTER = re.compile(r"`?,? (?:only|instead of|rather than|not)\b")
+# The text before a file that should be changed instead of the file of the step.
+ELSEWHERE = re.compile(
+    r"(?i)(?<!n't )(?<!not )(?<!never )\b(?:into|belongs? in|go(?:es)? (?:in|to)|(?:are|is) in"
+    r"|apart from|except|edit|change|correct) (?:the |a )?`?$"
+)
+SUBJECT = re.compile(r"(?:^|[.!?:,;]\s)(?:\S+\s){0,2}\W*$")
+
 
 def read_words() -> dict[str, frozenset[str]]:
     """Read the lists of words: paragraphs of a name, a colon and the words."""
     path = os.path.join(os.path.dirname(__file__), "..", "data", "action_words.txt")
     with open(path, encoding="utf-8") as file:
         text = re.sub(r"(?m)^#.*\n", "", file.read())
-    lists = [paragraph.partition(":") for paragraph in text.split("\n\n")]
-    return {name.strip(): frozenset(words.split()) for name, _, words in lists}
+    lists = {}
+    for paragraph in text.split("\n\n"):
+        name, _, words = paragraph.partition(":")
+        lists[name.strip()] = frozenset(words.split())
+    return lists
 
 
 WORDS = read_words()
@@ -51,13 +91,49 @@ class Step(NamedTuple):
     paths: tuple[str, ...] = ()  # files that it may change
 
 
+class Rule:
+    """A rule, lesson or correction, prepared for comparisons."""
+
+    def __init__(self, text: str, type_: str, files: Sequence[str] = ()) -> None:
+        self.text = text[:LONGEST_RULE]
+        self.type = type_
+        self.files = files
+        tokens = {token.rstrip(".:!?").lower() for token in TOKEN.findall(self.text)}
+        self.names = [token for token in tokens if PATH_LIKE.fullmatch(token)]
+        self.advised: set[str] = set()
+        self.refused: set[str] = set()
+        for flag in RULE_FLAG.finditer(self.text):
+            flags = self.advised if self.is_advice(flag.start()) else self.refused
+            flags.add(flag[0])
+        self.refused -= self.advised
+        self.stems: set[str] = set()
+        self.pairs: set[tuple[str, str]] = set()
+        for sentence in SENTENCE_END.split(NO_WORDS.sub(" - ", self.text)):
+            stems = list_stems(sentence)
+            self.stems.update(stems)
+            self.pairs.update(pairwise(stems))
+
+    def is_advice(self, start: int) -> bool:
+        """Return whether the rule recommends the flag or program that starts at a position."""
+        before = self.text[:start]
+        clause = CLAUSE_END.split(before)[-1]
+        if REQUEST.search(clause):
+            return True
+        # A lesson begins with what went wrong.
+        if self.type == "lesson" and not SENTENCE_END.search(before):
+            return False
+        return not NEGATION.search(clause)
+
+
 def parse_command(text: str, folder: str) -> list[Step]:
     """Return the programs of a command line, except those that only read."""
     # A here-document is the text of a file, not a command.
-    line = INNER.sub(r"\1 ; \3 ; ", HEREDOC.sub(r"\3", text[:LONGEST_COMMAND]))
+    line = HEREDOC.sub(r"\3", text[:LONGEST_COMMAND])
+    line = INNER.sub(r"\1 ; \3 ; ", line)
+    line = NO_WORD.sub(" ", line)
     steps: list[Step] = []
     part: list[str] = []
-    for quoted in [*SHELL_WORD.findall(NO_WORD.sub(" ", line)), ";"]:
+    for quoted in [*SHELL_WORD.findall(line), ";"]:
         if quoted[0] not in ";|&()\n":
             part.append(QUOTE.sub(r"\1", quoted))
             continue
@@ -73,17 +149,16 @@ def parse_command(text: str, folder: str) -> list[Step]:
 def build_step(part: list[str], folder: str) -> Step:
     """Build a step from the words of a command. One that only reads has no program."""
     part, variables = remove_wrappers(part)
-    program = re.sub(r"^(python|pip)[\d.]+$", r"\1", get_program_name(part[0])) if part else ""
+    program = get_program_name(part[0]) if part else ""
+    program = re.sub(r"^(python|pip)[\d.]+$", r"\1", program)
     flags = set(variables)
-    words: list[str] = []
-    changed: list[str] = []
+    words = []
+    changed = []
     for previous, word in pairwise(part[:MOST_WORDS]):
         argument = word
         flag = COMMAND_FLAG.fullmatch(word)
         if flag:
             flags.add(flag[1])
-            if len(flag[1]) < 4:
-                flags.update(f"-{letter}" for letter in flag[1][1:])  # -xvf is -x -v -f
             argument = flag[2]
         if previous.startswith(">"):
             changed.append(word)
@@ -92,7 +167,8 @@ def build_step(part: list[str], folder: str) -> Step:
     if program == "git" and "-f" in flags:
         flags.add("--force")
     if is_reading(program, words, flags):
-        program, words = "", []
+        program = ""
+        words = []
     for word in words:
         # Most other programs take names, which can be those of folders: `git switch docs`.
         if program in WORDS["writing"] or "/" in word or "." in word:
@@ -108,7 +184,7 @@ def remove_wrappers(part: list[str]) -> tuple[list[str], list[str]]:
         is_runner = "+".join(part[:2]) in WORDS["runners"]
         if re.match(r"\w+=", part[0]):
             variables.append(part[0])
-        elif not (is_runner or is_wrapper(part[0])):
+        elif not is_runner and not is_wrapper(part[0]):
             break
         part = part[2:] if is_runner else part[1:]
     return part, variables
@@ -126,166 +202,77 @@ def get_program_name(word: str) -> str:
 
 def is_reading(program: str, words: Sequence[str], flags: Set[str]) -> bool:
     """Return whether a command only reads, as `git log`, `make -n` or `sed` without -i do."""
-    if not program or program in WORDS["reading"] or flags & WORDS["harmless_flags"]:
+    if not program or program in WORDS["reading"]:
+        return True
+    if flags & WORDS["harmless_flags"]:
         return True
     if program == "sed" and "-i" not in flags:
         return True
     return not WORDS["reading_subcommands"].isdisjoint(words[:FIRST_WORDS])
 
 
-ENOUGH = 1.0  # a rule with a lower rating is not shown
-LONGEST_RULE = 2_000  # characters of a rule: the time grows with their square
-SUBJECT_WORDS = 4  # a name after more words than that is rarely what a clause is about
-# A logistic regression over 400 actions (python -m bench.actions … --unseen), divided by the
-# difference between its bias and a threshold that shows two rules without need in 100 actions.
-WEIGHTS = {"file": 2.3, "name": 1.6, "program": 1.7, "words": 0.7, "pair": 0.7, "doubt": -1.0}
-TOKEN = re.compile(r"[^\s`\"'(){}<>,;|]+")
-CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-ENDING = re.compile(r"(?<=\w{3})(?:ions?|ings?|ed|es|s|e)$")
-SENTENCE_END, CLAUSE_END = re.compile(r"[.!?:]\s|\n"), re.compile(r"[.!?:;,]\s|\n")
-# Words that can be the verb after a program's name: `make fails`, `pytest doesn't`.
-VERB = re.compile(r"(?!apply)[a-z]{2,}(?:[^s]s|ed|ly)|\w+n't")
-PATH_LIKE = re.compile(r"(?!e\.g|i\.e|and/or).*(?:[/*]|\w\.\w{1,10}$).*|\.\w+")
-RULE_FLAG = re.compile(
-    r"(?<![\w-])(?:--[a-zA-Z][\w-]*|-[a-zA-Z](?=\d)|-[a-zA-Z][\w-]*)|\b[A-Z_]+=\w+"
-)
-# Flags and paths are compared as such, not as words.
-NO_WORDS = re.compile(rf"{RULE_FLAG.pattern}|(?<![^\s`])[^\s`]*\w[/:]\w[^\s`]*")
-NEGATION = re.compile(r"(?i)\b(?:not|never|no|don't|avoid|nobody|instead of|rather than)\b")
-# The text next to a name that the rule recommends: `use uv`, `uv instead of pip`.
-ADVICE_BEFORE = re.compile(r"(?i)\b(?:use|run|then|with|via|by|of|from) `?(?:[\w./:]+ )?$")
-ADVICE_AFTER = re.compile(r"`?,? (?:only|instead of|rather than|not)\b")
-# The text before a file that should be changed instead of the file of the step.
-ELSEWHERE = re.compile(
-    r"(?i)(?<!n't )(?<!not )(?<!never )\b(?:into|belongs? in|go(?:es)? (?:in|to)|(?:are|is) in"
-    r"|apart from|except|edit|change|correct) (?:the |a )?`?$"
-)
-SUBJECT = re.compile(r"(?:^|[.!?:,;]\s)(?:\S+\s){0,2}\W*$")
+def rate_rule(step: Step, rule: Rule, counts: Mapping[str, int]) -> float:
+    """Rate how well a rule fits a step. `counts` says how many rules have a stem."""
+    signals = find_signals(step, rule, counts)
+    return sum(WEIGHTS[name] * value for name, value in signals.items())
 
 
-class Rule:
-    """A rule, lesson or correction, prepared for comparisons."""
-
-    def __init__(self, text: str, type_: str, files: Sequence[str] = ()) -> None:
-        text = text[:LONGEST_RULE]
-        self.text, self.type, self.files = text, type_, files
-        tokens = {token.rstrip(".:!?").lower() for token in TOKEN.findall(text)}
-        self.names = list(filter(PATH_LIKE.fullmatch, tokens))
-        flags = list(RULE_FLAG.finditer(text))
-        self.advised = {match[0] for match in flags if self.is_advice(match.start())}
-        self.refused = {match[0] for match in flags} - self.advised
-        sentences = [list_stems(part) for part in SENTENCE_END.split(NO_WORDS.sub(" - ", text))]
-        self.stems = {word for words in sentences for word in words}
-        self.pairs = {pair for words in sentences for pair in pairwise(words)}
-
-    def is_advice(self, start: int) -> bool:
-        """Return whether the rule recommends the flag or program that starts at a position."""
-        clause = CLAUSE_END.split(self.text[:start])[-1]
-        if re.search(r"(?i)\balways\b|\bwithout\W*$|^\W*(?:use|run)\b", clause):
-            return True
-        # A lesson begins with what went wrong.
-        is_problem = self.type == "lesson" and not SENTENCE_END.search(self.text[:start])
-        return not (is_problem or NEGATION.search(clause))
-
-
-def stem(word: str) -> str:
-    """Return a word without its ending, so that `deploys` and `deployed` are the same."""
-    word = ENDING.sub("", word.lower().replace("ies", "y"))
-    return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
-
-
-def split_words(text: str) -> list[str]:
-    """Return the words of a text: `src/billingRules` has src, billing and rules."""
-    return [part for word in WORD.findall(text) for part in CAMEL.split(word)]
+def find_signals(step: Step, rule: Rule, counts: Mapping[str, int]) -> dict[str, float]:
+    """Return the signals that a rule fits a step; none if the rule is not about the step."""
+    use = compare_program(step, rule)
+    is_file = any(is_match(name, path) for name in rule.files for path in step.paths)
+    if not is_file and (use == OTHER_USE or is_allowed(step, rule)):
+        return {}
+    is_about = use == ABOUT
+    is_named = not is_file and has_name(step, rule)
+    # The description of a procedure mentions much that it is not about.
+    is_doubtful = rule.type == "procedure" and not is_file
+    signals: dict[str, float] = {
+        "file": is_file,
+        "name": is_named,
+        "program": is_about,
+        "doubt": is_doubtful,
+    }
+    # A rule with `files` is about those files, so its words do not count.
+    if is_file or is_named or (rule.files and not is_about):
+        return signals
+    weights = weigh_stems(step)
+    shared = rule.stems.intersection(weights)
+    signals["words"] = sum(weights[stem] * counts[stem] ** -0.5 for stem in shared)
+    pairs = [pair for pair in rule.pairs if pair[0] != pair[1]]
+    signals["pair"] = any(shared.issuperset(pair) for pair in pairs)
+    # Flags in a rule belong to a command, which may be another one.
+    if not is_about and (rule.advised or rule.refused):
+        signals["doubt"] += 1
+    return signals
 
 
-def list_stems(text: str, ignored: Iterable[str] = ()) -> list[str]:
-    """Return the stems of a text's words, without function words, letters and numbers."""
-    words = [word.lower() for word in split_words(text) if len(word) > 1 and not word.isdigit()]
-    return [stem(word) for word in words if word not in WORDS["function_words"].union(ignored)]
+def is_allowed(step: Step, rule: Rule) -> bool:
+    """Return whether a rule only refuses flags that the program of a step is not given."""
+    if not step.program or not rule.refused or rule.advised:
+        return False
+    return not rule.refused & step.flags
 
 
-def load_implied() -> list[tuple[list[str], list[str]]]:
-    """Return lists of words and flags, each with the words that a step with all of them implies."""
-    implied = []
-    for item in WORDS["implied"]:
-        key, words = item.split("=")
-        implied.append((key.split("+"), words.split(",")))
-    return implied
+def compare_program(step: Step, rule: Rule) -> int:
+    """Return what a rule says about the program of a step: ABOUT, OTHER_USE or UNCLEAR.
 
-
-IMPLIED = load_implied()
-
-
-def list_words(step: Step) -> list[str]:
-    """Return the words of a step; `edit` if it changes a file."""
-    texts = (step.program or "edit", *step.words, *step.paths)
-    return [word.lower() for word in split_words(" ".join(texts))]
-
-
-def list_implied(step: Step) -> list[str]:
-    """Return the words that sentences use for a step."""
-    known = {*list_words(step), *step.flags}
-    return [word for key, words in IMPLIED if known.issuperset(key) for word in words]
-
-
-@lru_cache
-def find_stems(step: Step) -> tuple[set[str], set[str]]:
-    """Return the stems of a step's own words, and of the words that sentences use for it."""
-    names = (*step.words, *step.flags) if step.program else step.paths
-    plain = " ".join(re.sub(r"(?<=\w)\.\w+$", "", name) for name in names)
-    return set(list_stems(plain, WORDS["ordinary"])), set(map(stem, list_implied(step)))
-
-
-def is_match(pattern: str, path: str) -> bool:
-    """Return whether a path, file name, folder, ending or pattern matches a file."""
-    pattern = pattern.removeprefix("./").strip("/").lower()
-    path = f"/{path.strip('/').lower()}/"
-    if not pattern.strip("*./"):
-        return False  # `*` and `./` would match every file
-    is_ending = pattern.startswith(".") and "/" not in pattern
-    if is_ending and path.endswith(f"{pattern}/"):
-        return True
-    return fnmatchcase(path, f"*/{pattern}/*")
-
-
-def has_name(step: Step, rule: Rule) -> bool:
-    """Return whether a rule names a file of a step, and not as the file to use instead."""
-    is_named = False
-    for name in rule.names:
-        if not any(is_match(name, path) for path in step.paths):
-            continue
-        before = re.split(rf"(?i)(?<![\w/]){re.escape(name)}", rule.text, maxsplit=1)[0]
-        if ELSEWHERE.search(before):
-            return False
-        # `*.po` or `.po` names a kind of file, unless the file itself is called `.po`.
-        is_kind = name[0] in ".*" and "/" not in name and f"/{name}" not in f"/{step.paths[0]}"
-        separator = SENTENCE_END if is_kind else CLAUSE_END
-        words_before = separator.split(before)[-1].split()
-        is_subject = len(words_before) <= SUBJECT_WORDS
-        # Late in its clause, a name in a lesson says where something happened.
-        if is_subject or not (is_kind or rule.type == "lesson"):
-            is_named = True
-    return is_named
-
-
-def has_program(step: Step, rule: Rule) -> bool | None:
-    """Return whether a rule is about the program of a step.
-
-    False means that the rule is about another use of the program, or recommends this one. None
-    means that the rule does not name the program, or that the name may be an ordinary word.
+    OTHER_USE means that the rule is about another use of the program, or recommends this use.
+    UNCLEAR means that the rule does not name it, or that the name may be an ordinary word.
     """
     if not step.program:
-        return None
-    is_about = True if is_before_subcommand(step, rule) else None
-    # A rule about deploys is about the script deploy.sh.
-    base, dot, ending = map(re.escape, step.program.partition("."))
+        return UNCLEAR
+    uses = [compare_use(step, rule, mention) for mention in find_mentions(step.program, rule.text)]
+    if ABOUT in uses or is_before_subcommand(step, rule):
+        return ABOUT
+    return OTHER_USE if OTHER_USE in uses else UNCLEAR
+
+
+def find_mentions(program: str, text: str) -> Iterator[re.Match[str]]:
+    """Find the name of a program in a text. A rule about deploys is about deploy.sh."""
+    base, dot, ending = map(re.escape, program.partition("."))
     name = rf"(?i)(?<![\w./-])(?:[\w.-]*/)*{base}(?:s|{dot}{ending})?(?![\w-]|\.\w)"
-    for mention in re.finditer(name, rule.text):
-        fits = is_mention_about(step, rule, mention)
-        if fits is not None:
-            is_about = is_about or fits
-    return is_about
+    return re.finditer(name, text)
 
 
 def is_before_subcommand(step: Step, rule: Rule) -> bool:
@@ -300,54 +287,118 @@ def is_before_subcommand(step: Step, rule: Rule) -> bool:
     return bool(subcommand and re.search(before_it, rule.text))
 
 
-def is_mention_about(step: Step, rule: Rule, mention: re.Match[str]) -> bool | None:
-    """Return whether a mention of a step's program is about this use of it; None if unclear."""
-    before, after = rule.text[: mention.start()], rule.text[mention.end() :]
-    is_advice = ADVICE_BEFORE.search(before) and rule.is_advice(mention.start())
-    if is_advice or ADVICE_AFTER.match(after):
-        return False  # the step uses the program as it should
-    is_broad = step.program in WORDS["broad"]
-    following = re.split("[`,;()]", after, maxsplit=1)[0] if after.startswith(" ") else ""
-    if following.strip():
-        next_word = following.split()[0].rstrip(".:!?")
-        known = {*(word.lower() for word in step.words), *step.flags}
-        if next_word in known or next_word.lower() in known:
-            return True  # the same subcommand, target or flag
-        next_word = next_word.lower()
-        is_verb = VERB.fullmatch(next_word) and not is_broad
-        is_sentence = next_word in WORDS["function_words"] or is_verb
-        is_code = before.count("`") % 2 == 1
-        if is_code or not is_sentence:
-            return False  # another subcommand
+def compare_use(step: Step, rule: Rule, mention: re.Match[str]) -> int:
+    """Return whether a rule is ABOUT this use of a program where it mentions the program."""
+    before = rule.text[: mention.start()]
+    after = rule.text[mention.end() :]
+    if ADVICE_AFTER.match(after):
+        return OTHER_USE
+    if ADVICE_BEFORE.search(before) and rule.is_advice(mention.start()):
+        return OTHER_USE
+    following = NEXT_WORD.match(after)
+    if following:
+        next_word = following[1].rstrip(".:!?").lower()
+        if next_word in {word.lower() for word in (*step.words, *step.flags)}:
+            return ABOUT  # the same subcommand, target or flag
+        if not VERB.fullmatch(next_word) and next_word not in WORDS["function_words"]:
+            return OTHER_USE  # another subcommand
     # `make` may be the verb, and `git` in the middle of a sentence says little.
-    is_vague = is_broad and not SUBJECT.search(before)
-    return None if is_vague or step.program in WORDS["english"] else True
+    if step.program in WORDS["english"]:
+        return UNCLEAR
+    if step.program in WORDS["broad"] and not SUBJECT.search(before):
+        return UNCLEAR
+    return ABOUT
 
 
-def rate(step: Step, rule: Rule, weigh: Callable[[str], float]) -> float:
-    """Rate how well a rule fits a step. `weigh` returns the weight of a stem."""
-    return sum(WEIGHTS[key] * value for key, value in find_signals(step, rule, weigh).items())
+def has_name(step: Step, rule: Rule) -> bool:
+    """Return whether a rule names a file of a step, and not as the file to use instead."""
+    is_named = False
+    for name in rule.names:
+        if not any(is_match(name, path) for path in step.paths):
+            continue
+        before = re.split(rf"(?i)(?<![\w/]){re.escape(name)}", rule.text, maxsplit=1)[0]
+        if ELSEWHERE.search(before):
+            return False
+        # `*.po` or `.po` names a kind of file.
+        is_kind = name[0] in ".*" and "/" not in name
+        separator = SENTENCE_END if is_kind else CLAUSE_END
+        words_before = separator.split(before)[-1].split()
+        # Late in its clause, a name in a lesson says where something happened.
+        is_place = is_kind or rule.type == "lesson"
+        if not is_place or len(words_before) <= SUBJECT_WORDS:
+            is_named = True
+    return is_named
 
 
-def find_signals(step: Step, rule: Rule, weigh: Callable[[str], float]) -> dict[str, float]:
-    """Return the signals that a rule fits a step; none if the rule is not about the step."""
-    is_about = has_program(step, rule)
-    is_file = any(is_match(name, path) for name in rule.files for path in step.paths)
-    is_refusal = rule.refused and not rule.advised
-    is_allowed = step.program and is_refusal and not rule.refused & step.flags
-    if (is_about is False or is_allowed) and not is_file:
-        return {}
-    is_named = not is_file and has_name(step, rule)
-    signals: dict[str, float] = {"file": is_file, "name": is_named, "program": bool(is_about)}
-    # The description of a procedure mentions much that it is not about.
-    signals["doubt"] = rule.type == "procedure" and not is_file
-    # A rule with `files` is about those files, so its words do not count.
-    if is_file or is_named or (rule.files and not is_about):
-        return signals
-    own, implied = find_stems(step)
-    shared = (own | implied) & rule.stems
-    signals["words"] = sum(weigh(word) * (1 if word in own else 0.5) for word in shared)
-    signals["pair"] = any(shared.issuperset(pair) for pair in rule.pairs if pair[0] != pair[1])
-    # Flags in a rule belong to a command, which may be another one.
-    signals["doubt"] += bool(rule.advised or rule.refused) and not is_about
-    return signals
+def is_match(pattern: str, path: str) -> bool:
+    """Return whether a path, file name, folder, ending or pattern matches a file."""
+    pattern = pattern.removeprefix("./").strip("/").lower()
+    path = f"/{path.strip('/').lower()}/"
+    if not pattern.strip("*./"):
+        return False  # `*` and `./` would match every file
+    is_ending = pattern.startswith(".") and "/" not in pattern
+    if is_ending and path.endswith(f"{pattern}/"):
+        return True
+    return fnmatchcase(path, f"*/{pattern}/*")
+
+
+def list_words(step: Step) -> list[str]:
+    """Return the words of a step; `edit` if it changes a file."""
+    texts = (step.program or "edit", *step.words, *step.paths)
+    return [word.lower() for word in split_words(" ".join(texts))]
+
+
+def list_implied(step: Step) -> list[str]:
+    """Return the words that sentences use for a step."""
+    known = {*list_words(step), *step.flags}
+    implied = []
+    for key, words in IMPLIED:
+        if known.issuperset(key):
+            implied += words
+    return implied
+
+
+def load_implied() -> list[tuple[list[str], list[str]]]:
+    """Return lists of words and flags, each with the words that a step with all of them implies."""
+    implied = []
+    for item in WORDS["implied"]:
+        key, words = item.split("=")
+        implied.append((key.split("+"), words.split(",")))
+    return implied
+
+
+IMPLIED = load_implied()
+
+
+@lru_cache
+def weigh_stems(step: Step) -> dict[str, float]:
+    """Return the stems of a step's own words and of the words that sentences use for it."""
+    names = (*step.words, *step.flags) if step.program else step.paths
+    without_endings = [re.sub(r"(?<=\w)\.\w+$", "", name) for name in names]
+    weights = dict.fromkeys(map(stem_word, list_implied(step)), IMPLIED_WEIGHT)
+    for stem in list_stems(" ".join(without_endings), WORDS["ordinary"]):
+        weights[stem] = 1.0
+    return weights
+
+
+def list_stems(text: str, ignored: Iterable[str] = ()) -> list[str]:
+    """Return the stems of a text's words, without function words, letters and numbers."""
+    stems = []
+    ignored_words = WORDS["function_words"].union(ignored)
+    for word in map(str.lower, split_words(text)):
+        is_short = len(word) == 1 or word.isdigit()
+        if not is_short and word not in ignored_words:
+            stems.append(stem_word(word))
+    return stems
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a text: `src/billingRules` has src, billing and rules."""
+    return [part for word in WORD.findall(text) for part in CAMEL.split(word)]
+
+
+def stem_word(word: str) -> str:
+    """Return a word without its ending, so that `deploys` and `deployed` are the same."""
+    word = ENDING.sub("", word.lower().replace("ies", "y"))
+    has_double_end = len(word) > 3 and word[-1] == word[-2]
+    return word[:-1] if has_double_end else word
