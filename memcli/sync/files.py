@@ -124,10 +124,10 @@ def list_pending(workspace: Workspace, repository: Repository) -> tuple[list[str
     """Return the changed paths to commit, and files not to commit."""
     paths = list_changed_files(workspace, repository)
     paths += list_changed_sessions(workspace, repository)
-    heads = repository.read_blobs([f"HEAD:{path}" for path in paths])
+    heads = repository.read_files("HEAD", paths)
     known = workspace.resources.setdefault("sync", read_reasons(workspace))
     pending, skipped, reasons = [], [], {}
-    for path, head in zip(paths, heads, strict=True):
+    for path, head in heads.items():
         key = build_file_key(workspace, path)
         if key not in known:
             known[key] = find_reason_to_skip(workspace, path, head)
@@ -273,7 +273,7 @@ class TreeMerge:
         """Merge the files that both sides changed."""
         unmerged = self.repository.list_unmerged(self.index)
         names = {blob.object_id for sides in unmerged.values() for blob in sides.values()}
-        contents = dict(zip(names, self.repository.read_blobs(list(names)), strict=True))
+        contents = self.repository.read_blobs(list(names))
         files: Files = {}
         for path, sides in unmerged.items():
             first = sides.get(2) or sides[3]
@@ -321,9 +321,9 @@ class TreeMerge:
         changes = self.repository.list_changes(self.base, commit)
         added = [path for path, status in changes.items() if status == "A"]
         paths = [path for path in added if workspace.get_kind(path) == "entry"]
-        texts = self.repository.read_blobs([f"{commit}:{path}" for path in paths])
+        texts = self.repository.read_files(commit, paths)
         entries: dict[tuple[object, ...], NewEntry] = {}
-        for path, text in zip(paths, texts, strict=True):
+        for path, text in texts.items():
             with suppress(FrontmatterError):
                 entry, _ = read_entry(parse(text or ""), path, workspace.now)
                 if entry.status == "active" and entry.body and workspace.is_managed(path):
@@ -336,8 +336,7 @@ class TreeMerge:
         """Delete purged memories that one side changed, and their promoted lines."""
         tree = self.write_tree()
         path = self.workspace.purged_path
-        (text,) = self.repository.read_blobs([f"{tree}:{path}"])
-        purged_ids = parse_purged_ids(text or "")
+        purged_ids = parse_purged_ids(self.repository.read_file(tree, path))
         if not purged_ids:
             return
         options = ("--cached", "-l", "-z", "-F", "-f", "-")
@@ -345,9 +344,9 @@ class TreeMerge:
             "grep", *options, data="\n".join(purged_ids), index=self.index, codes=(0, 1)
         )
         paths = [name for name in matches.split("\0") if name and name != path]
-        contents = self.repository.read_blobs([f"{tree}:{name}" for name in paths])
+        contents = self.repository.read_files(tree, paths)
         files: Files = {}
-        for name, content in zip(paths, contents, strict=True):
+        for name, content in contents.items():
             if name == self.workspace.page_path:
                 files[name] = self.write_file(remove_promoted_lines(content or "", purged_ids))
             elif read_id(content or "") in purged_ids:

@@ -157,18 +157,27 @@ class Repository:
         fields = self.run("diff-tree", *options, base, target).split("\0")
         return dict(zip(fields[1::2], fields[::2], strict=False))
 
-    def read_blobs(self, names: Sequence[str]) -> list[str | None]:
+    def read_blobs(self, names: Sequence[str]) -> dict[str, str | None]:
         """Return the texts of objects by id or COMMIT:PATH, None if missing."""
         lines = "".join(name.replace("\n", "") + "\n" for name in names)
         output = self.run("cat-file", "--batch", data=lines) if names else ""
         stream = BytesIO(encode(output))
-        texts: list[str | None] = []
-        for _ in names:
+        texts: dict[str, str | None] = {}
+        for name in names:
             # `ID blob SIZE`, or `NAME missing`. A name can have blanks.
             *_, kind, size = stream.readline().rsplit(maxsplit=2)
             content = stream.read(int(size) + 1)[:-1] if size.isdigit() else b""
-            texts.append(decode(content) if kind == b"blob" and size.isdigit() else None)
+            texts[name] = decode(content) if kind == b"blob" and size.isdigit() else None
         return texts
+
+    def read_files(self, commit: str, paths: Sequence[str]) -> dict[str, str | None]:
+        """Return the texts of files of a commit by their paths, None if missing."""
+        texts = self.read_blobs([f"{commit}:{path}" for path in paths])
+        return {path: texts[f"{commit}:{path}"] for path in paths}
+
+    def read_file(self, commit: str, path: str) -> str:
+        """Return the text of a file of a commit, empty if it is missing."""
+        return self.read_files(commit, [path])[path] or ""
 
     def write_blob(self, text: str) -> str:
         return self.run("hash-object", "-w", "--stdin", data=text).strip()

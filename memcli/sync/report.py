@@ -63,8 +63,9 @@ def list_items(workspace: Workspace, repository: Repository, base: str, target: 
     for path, letter in repository.list_changes(base, target).items():
         items.append(Item(LETTERS.get(letter, "changed"), workspace.get_kind(path), path))
     memories = [item for item in items if item.kind == "entry"][:MOST_READ]
-    texts = repository.read_blobs([f"{target}:{item.path}" for item in memories])
-    for item, text in zip(memories, texts, strict=True):
+    texts = repository.read_files(target, [item.path for item in memories])
+    for item in memories:
+        text = texts[item.path]
         if text is None:
             continue  # it was deleted
         with suppress(FrontmatterError):

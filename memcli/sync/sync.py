@@ -220,8 +220,8 @@ class Exchange:
 
     def purge_received(self, theirs: str) -> bool:
         """Delete the text of the memories that another machine purged."""
-        (text,) = self.repository.read_blobs([f"{theirs}:{self.workspace.purged_path}"])
-        new_ids = parse_purged_ids(text or "") - self.workspace.read_purged_ids()
+        text = self.repository.read_file(theirs, self.workspace.purged_path)
+        new_ids = parse_purged_ids(text) - self.workspace.read_purged_ids()
         if not new_ids:
             return False
         index = open_index(self.workspace)
@@ -250,14 +250,15 @@ class Exchange:
     def check_layout(self, base: str, ours: str, theirs: str) -> None:
         """Raise RejectedError if the remote is no memory of the same layout."""
         name = f"{self.remote}/{self.branch}"
-        texts = self.repository.read_blobs([f"{ours}:{MARK}", f"{theirs}:{MARK}"])
-        if texts[1] is None:
+        their_settings = self.repository.read_files(theirs, [MARK])[MARK]
+        if their_settings is None:
             raise RejectedError(
                 f"{name} has no {MARK}, so it contains no memory",
                 f"use an empty repository for the memory, or restore {MARK} there",
             )
-        layouts = [LAYOUT.findall(text or "") for text in texts]
-        if base == self.repository.empty_tree and layouts[0] != layouts[1]:
+        our_layout = LAYOUT.findall(self.repository.read_file(ours, MARK))
+        is_same = LAYOUT.findall(their_settings) == our_layout
+        if base == self.repository.empty_tree and not is_same:
             raise RejectedError(
                 f"the notes in {name} are in other folders than those of this memory",
                 "use it in a folder of its own: git clone ADDRESS; cd FOLDER; mem trust; mem sync",
@@ -319,10 +320,10 @@ def restore_half_written_files(workspace: Workspace, repository: Repository) -> 
     if not target:
         return
     changes = repository.list_changes("HEAD", target)
-    texts = repository.read_blobs([f"{target}:{path}" for path in changes])
+    texts = repository.read_files(target, list(changes))
     new, changed = [], []
-    for (path, status), text in zip(changes.items(), texts, strict=True):
-        disk = read_file(workspace, path)
+    for path, status in changes.items():
+        text, disk = texts[path], read_file(workspace, path)
         if disk == text or not (text or "").startswith(disk or ""):
             continue
         if status == "M":
