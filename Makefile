@@ -51,5 +51,5 @@ package: ## build the wheel and the sdist, and run them in empty environments
 plugin: setup ## write the plugin for Claude Code and other agents into build/plugin
 	$(BIN)/python man/plugin.py
 
-bench: setup ## run the benches that need no data, into bench/results (an hour)
+bench: setup ## run the benches that need no data, into bench/results (hours)
 	$(BIN)/python -m bench.results all
