@@ -39,6 +39,8 @@ class Context(NamedTuple):
     # Called when the command ends: closes what it opened.
     cleanups: list[Callable[[], None]] | None = None
     embedder: Any = None  # the model, if the process has it open already
+    # Returns a function that shows how much of a long step is done, or None without a terminal.
+    start_progress: Callable[[str], Callable[[int, int], None] | None] | None = None
 
     @property
     def now(self) -> datetime:

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from itertools import takewhile
 from typing import Annotated, Any, get_type_hints
@@ -14,7 +15,7 @@ from typer import Argument
 from ..context import CommonOptions, Context, build_process_context
 from ..errors import MemError, RejectedError, UsageError
 from .commands import COMMANDS, GROUPS, MODULES
-from .terminal import Result, print_message, print_result
+from .terminal import Result, build_progress, print_message, print_result
 
 RANGE = re.compile(r" +\[(?:[\d.]+<=)?x[<>]=[\d.]+\]")  # of a number, in typer's help
 VALUE_OPTIONS = ("--workspace", "--scope")
@@ -138,7 +139,9 @@ def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Con
     check_scope(common.scope)
     check_fields(common.fields, known_fields)
     cleanups: list[Callable[[], None]] = []
-    context = context._replace(common=common, cleanups=cleanups)
+    context = context._replace(
+        common=common, cleanups=cleanups, start_progress=partial(build_progress, context)
+    )
     try:
         return context, function(context, **parsed)
     except RejectedError:

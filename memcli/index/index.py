@@ -315,7 +315,9 @@ def open_index(
     if unfinished:
         index.messages.append(unfinished)
     if refresh_first:
-        index.refresh(with_sessions=with_sessions)
+        start_progress = workspace.context.start_progress
+        progress = start_progress("reading") if start_progress else None
+        index.refresh(progress, with_sessions=with_sessions)
     return index
 
 

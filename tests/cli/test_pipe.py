@@ -1,10 +1,12 @@
 """What commands print in a pipe: rows for scripts on stdout, sentences on stderr."""
 
+import io
 from pathlib import Path
 
 import pytest
 
-from tests.helpers import run_mem
+from memcli.cli.main import run
+from tests.helpers import make_context, make_workspace, put, run_mem
 
 QUIET = [
     *("check", "review", "decay", "consolidate", "tend", "history", "tags", "undo --list"),
@@ -63,3 +65,28 @@ def test_your_own_memories_are_marked(tmp_path: Path) -> None:
 def test_an_agent_without_a_connection_is_called_that(tmp_path: Path) -> None:
     (tmp_path / "home/.claude").mkdir(parents=True)
     assert run_mem(tmp_path, "hook", "ls", PATH="")[1] == "claude-code\tnot connected\t\t\t\n"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_whoever_waits_for_files_to_be_read_sees_how_many_are_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memcli.cli.terminal.PATIENCE", -1)
+    monkeypatch.setattr("memcli.cli.terminal.INTERVAL", -1)
+    workspace = make_workspace(tmp_path)
+    for number in range(3):
+        put(workspace, f"entries/{number}.md", f"The shed has {number} bicycles.\n")
+    context = make_context(tmp_path)
+    run(context, ["tags"])
+    assert context.stderr.getvalue() == ""  # type: ignore[attr-defined]
+    put(workspace, "entries/0.md", "The shed has 9 bicycles.\n")
+    put(workspace, "entries/1.md", "The shed has 8 bicycles.\n")
+    context = make_context(tmp_path)._replace(stderr=Terminal())
+    run(context, ["tags"])
+    messages = context.stderr.getvalue()  # type: ignore[attr-defined]
+    assert "\rreading " in messages and "1 of 2" in messages
+    assert messages.endswith("\033[K")
