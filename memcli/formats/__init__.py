@@ -40,10 +40,9 @@ if TYPE_CHECKING:
         read_list,
         read_tags,
         replace_body,
-        shorten_id,
     )
     from .frontmatter import FrontmatterError, edit, format_document, get_body, get_content, parse
-    from .ids import ALPHABET, build_id, build_slug, is_id
+    from .ids import build_id, build_slug, is_id, shorten_id
     from .json_stream import BLANK, CutOffError, JsonStream, LongValue
     from .merge import find_added_lines, merge_lines, merge_sequences
     from .page import (
@@ -130,10 +129,10 @@ __getattr__ = import_lazily(
             "STATUS_SPELLINGS TRUST TYPES distrust_entry edit_entry find_claim "
             "find_new_strings fold_key format_entry is_forgotten_reworded "
             "read_entry read_file_time read_id read_key read_list read_tags "
-            "replace_body shorten_id"
+            "replace_body"
         ),
         "frontmatter": "FrontmatterError edit format_document get_body get_content parse",
-        "ids": "ALPHABET build_id build_slug is_id",
+        "ids": "build_id build_slug is_id shorten_id",
         "json_stream": "BLANK CutOffError JsonStream LongValue",
         "merge": "find_added_lines merge_lines merge_sequences",
         "page": (

@@ -10,7 +10,7 @@ from .entry import Entry
 from .page import split_sections, strip_comments
 from .records import split_history, split_notes
 
-# Measured on sessions and long pages: windows of 350 to 500 characters find more than 600 to 1,000.
+# Characters. Measured on sessions and long pages: 350 to 500 find more than 600 to 1,000.
 WINDOW = 500
 BREAK = re.compile(r"\n[ \t]*\n\s*|\n(?=[-*+>#|]|\d+[.)])|(?<=[.!?。！？])\s+|\s+")
 DATA_URI = re.compile(r"data:[\w./+-]+;base64,[A-Za-z0-9+/=\s]{64,}?(?=[^A-Za-z0-9+/=\s]|\Z)")
@@ -28,7 +28,7 @@ class Chunk(NamedTuple):
     anchor: str = ""  # names the section, record or message
     title: str = ""
     timestamp: str = ""
-    # Embedded in front of the passage: the day of a note, the turn before a short answer.
+    # Embedded in front of the passage: the day of a note, or the turn before a short answer.
     prefix: str = ""
 
 

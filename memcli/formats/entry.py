@@ -4,7 +4,6 @@
 the documentation. Reading, writing, filters and help all come from there.
 """
 
-import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,6 @@ from typing import Any, NamedTuple
 
 from . import frontmatter
 from .dates import find_day_in_name, format_time, parse_time
-from .ids import SHORT_LENGTH
 from .text import Problem, find_strings, summarize
 
 SEMANTIC = ("fact", "preference", "constraint", "correction", "observation", "entity")
@@ -36,7 +34,7 @@ STATUS_SPELLINGS = {
     "archived": "faded",
 }
 KEY_LENGTH = 200
-# An agent may change these. The others say whose word a memory is, and whether it counts.
+# An agent may change these fields. Other fields say whose word a memory is, and if it counts.
 AGENT_FIELDS = (
     "type",
     "title",
@@ -290,7 +288,7 @@ def read_entry(
 
 
 def read_document(text: str | None) -> frontmatter.Document:
-    """Parse a file. One that does not parse is plain text."""
+    """Parse a file. If it does not parse, it counts as plain text."""
     try:
         return frontmatter.parse(text or "")
     except frontmatter.FrontmatterError:
@@ -298,7 +296,7 @@ def read_document(text: str | None) -> frontmatter.Document:
 
 
 def find_claim(before: str, after: str, path: str, now: datetime) -> str:
-    """Return a field that an edit changes although only the user may, or an empty string.
+    """Return a changed field that only the user may change, or an empty string.
 
     A lower trust is no claim, because the words of an agent count less than the user's.
     """
@@ -380,13 +378,8 @@ def replace_body(text: str, body: str) -> str:
     return f"{text[: match.end()]}{newline}{body.strip(chr(10))}{newline}"
 
 
-def shorten_id(entry_id: str) -> str:
-    """Return the part of an id that file names and commands show."""
-    return entry_id[-SHORT_LENGTH:] if re.fullmatch(r"[a-z]+_\w{16}", entry_id) else entry_id
-
-
 def fold_key(key: str) -> str:
-    """Return a key as keys are compared."""
+    """Return a key for comparisons, without letter case."""
     return unicodedata.normalize("NFC", key).casefold()
 
 

@@ -74,7 +74,7 @@ def parse(text: str) -> Document:
 
 
 def get_body(text: str) -> str:
-    """Return the body of a file; of one that does not parse, its whole text."""
+    """Return the body of a file. If the file does not parse, return its whole text."""
     try:
         return parse(text).body.strip()
     except FrontmatterError:
@@ -82,7 +82,7 @@ def get_body(text: str) -> str:
 
 
 def get_content(text: str) -> str:
-    """Return the body of a memory's file; of one without a body, its title."""
+    """Return the body of a memory's file. If it has none, return its title."""
     body = get_body(text)
     return body or str(parse(text).fields.get("title", ""))
 
@@ -123,10 +123,10 @@ def is_plain_text(value: str) -> bool:
 
 
 def parse_yaml(head: str) -> dict[str, Any]:
+    """Parse a head with the YAML library. Raises FrontmatterError."""
     import yaml
 
     check_nesting(head)
-
     try:
         fields = yaml.load(head, get_text_loader())
     except yaml.YAMLError as error:
@@ -175,15 +175,11 @@ def get_text_loader() -> type:
     import yaml
 
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    kept = ("int", "float", "null", "bool", "merge")
+    resolved = ("int", "float", "null", "merge")
 
     class TextLoader(base):  # type: ignore[misc]
         yaml_implicit_resolvers = {  # noqa: RUF012
-            first: [
-                (tag, rule)
-                for tag, rule in rules
-                if tag.rpartition(":")[2] in kept and tag[-4:] != "bool"
-            ]
+            first: [(tag, rule) for tag, rule in rules if tag.rpartition(":")[2] in resolved]
             for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
         }
 
@@ -221,7 +217,7 @@ def edit(text: str, changes: Mapping[str, Any]) -> str:
     for key, value in wanted.items():
         head = replace_key_lines(head, key, value, newline)
     if match and not head.strip():
-        # The last key is gone, and a note that had no frontmatter gets none.
+        # The last key was deleted. Without the fences, the note is as it was before mem changed it.
         bare = document.body.removeprefix(newline)
         if parse(bare).head == "":
             return bare

@@ -29,7 +29,13 @@ def to_base32(number: int, length: int) -> str:
 
 
 def is_id(text: str) -> bool:
+    """Return whether a text is an id of mem, such as `mem_` and 16 characters."""
     return ID.fullmatch(text) is not None
+
+
+def shorten_id(entry_id: str) -> str:
+    """Return the part of an id that file names and commands show."""
+    return entry_id[-SHORT_LENGTH:] if re.fullmatch(r"[a-z]+_\w{16}", entry_id) else entry_id
 
 
 def build_slug(text: str, limit: int = SLUG_LENGTH) -> str:

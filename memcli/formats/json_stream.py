@@ -16,7 +16,7 @@ class CutOffError(ValueError):
 
 
 class LongValue:
-    """In the place of a value that is too long."""
+    """Stands for a value that is too long to read."""
 
 
 class JsonStream:

@@ -52,7 +52,7 @@ def merge_sequences(
 def group_changes(
     our_changes: Sequence[Run], their_changes: Sequence[Run]
 ) -> Iterator[tuple[int, int, list[Run], list[Run]]]:
-    """Yield the changes of both sides, those that conflict together, with the lines they cover."""
+    """Yield the changes of both sides and the lines they cover. Conflicting changes are grouped."""
     changes = [(change, 0) for change in our_changes] + [(change, 1) for change in their_changes]
     changes.sort(key=lambda item: item[0][:2])
     group: tuple[list[Run], list[Run]] = ([], [])

@@ -37,7 +37,7 @@ def split_sections(text: str) -> list[Section]:
     offset = 0
     fence = ""
     for number, content in enumerate(text.splitlines(keepends=True), 1):
-        # A comment in a shell script looks like a heading.
+        # In a code block, a comment of a shell script looks like a heading.
         mark = FENCE.match(content)
         if mark and (not fence or mark[1].startswith(fence)):
             fence = "" if fence else mark[1]
@@ -173,7 +173,7 @@ def replace_promoted_line(
 ) -> str:
     """Return the page with a memory's line reworded, or without it if the statement is None.
 
-    A line that a person reworded stays until its memory is replaced by the one with `new_id`.
+    A line that a person reworded stays until the memory with `new_id` replaces its memory.
     """
     lines = []
     promoted = list_promoted_lines(page)
@@ -192,7 +192,7 @@ def replace_promoted_line(
 
 
 def unlink_line(page: str, entry_id: str) -> str:
-    """Return the page with a promoted line as an ordinary one, without the id of its memory."""
+    """Return the page with a promoted line turned into an ordinary line, without an id."""
     lines = []
     for _, line, is_protected in split_lines(page):
         match = PROMOTED_LINE.fullmatch(line.rstrip("\r\n"))

@@ -10,11 +10,11 @@ from .text import Problem, find_strings
 
 UNDATED = "isUndated"
 ANSWERED = "requests"  # the type of an event that names a message with answered requests
-# Codex has other names for text.
+# The types of a text part. Codex has two of its own.
 TEXT_TYPES = ("text", "input_text", "output_text")
 LONGEST_LINE = 16 * 1024 * 1024
-# Texts that mem and agents add to prompts, as they are or HTML-escaped once or twice. A tag without
-# an end is one that the user writes about.
+# Texts that mem and agents add to prompts, plain or HTML-escaped once or twice. A tag without an
+# end is part of what the user wrote.
 CONTEXT = re.compile(
     r"(?is)(?:<|&(?:amp;)*lt;)(memory-context|hook_context|system-reminder|environment_context"
     r"|user_instructions|ide_\w+)\b"
@@ -56,7 +56,7 @@ def parse_messages(text: str) -> Iterator[Message | Problem]:
 
 
 def parse_events(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the line number and the event of every line that is one."""
+    """Yield the line number and the event of every line that is an event."""
     for number, line in enumerate(text.split("\n"), 1):
         event = parse_event(line) if line.strip("\ufeff\x00 \t\r") else None
         if event is not None:

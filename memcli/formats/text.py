@@ -1,4 +1,4 @@
-"""Plain text: decoding, problems with their lines, summaries, words, digests, tokens, passages.
+"""Plain text: decode it, check it, and make summaries, words, digests and passages of it.
 
 The action hook imports this module, so it imports nothing that is slow to load.
 """
@@ -29,6 +29,8 @@ EXACT_WORD = re.compile(
 )
 SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 LIST_MARK = re.compile(r"(?:#{1,6}\s+|>\s*|[-*+]\s+|\d+[.)]\s+)*")
+SHORT = 4  # a passage of fewer words must be a whole line
+LINE_PREFIX = re.compile(r"\[\d\d:\d\d\]|\b(?:user|assistant):|^- |\d+\.", re.IGNORECASE)
 
 
 class Problem(NamedTuple):
@@ -84,6 +86,11 @@ def summarize(text: str, limit: int = SUMMARY_LENGTH) -> str:
     return shorten(" ".join(text.split()), limit)
 
 
+def summarize_texts(texts: Sequence[str], noun: str) -> str:
+    """Return the text if there is only one, otherwise their number: `2 memories`."""
+    return texts[0] if len(texts) == 1 else count_noun(len(texts), noun)
+
+
 def shorten(text: str, limit: int) -> str:
     """Return a text in one line, cut at a word with an ellipsis if it is too long."""
     plain = " ".join(text.split())
@@ -106,12 +113,17 @@ def cut_middle(text: str, start: int, end: int, mark: str = "\n[… {} character
 
 
 def fold_name(name: str) -> str:
-    """Return a name as names are compared: Unicode form NFC, no letter case, single blanks."""
+    """Return a name for comparisons: Unicode form NFC, no letter case, single blanks."""
     return " ".join(unicodedata.normalize("NFC", name).casefold().split())
 
 
+def normalize(text: str) -> str:
+    """Return a text in Unicode form NFC, in which an accent is part of its letter."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
 def split_words(text: str) -> list[str]:
-    """Return the words of a text as texts are compared: NFKC, no case, no punctuation."""
+    """Return the words of a text for comparisons: NFKC, no case, no punctuation."""
     # Normalizing ASCII changes nothing and takes a third of the time.
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
@@ -136,55 +148,6 @@ def find_strings(value: object) -> list[str]:
     return (
         [text for item in value for text in find_strings(item)] if isinstance(value, list) else []
     )
-
-
-def normalize(text: str) -> str:
-    """Return a text in Unicode form NFC, in which an accent is part of its letter."""
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
-
-
-def count_noun(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 text`, `2,000 texts`, `2 memories`."""
-    if number != 1:
-        noun = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {noun}"
-
-
-def count_tokens(text: str) -> int:
-    """Estimate the tokens of a text: four bytes per token."""
-    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
-
-
-def build_digest(data: bytes, size: int = 16) -> str:
-    """Return a digest by which changed content is noticed."""
-    return blake2b(data, digest_size=size).hexdigest()
-
-
-def build_text_digest(text: str) -> bytes:
-    """Return the 16-byte key of a text and its vector."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def build_keyed_digest(key: str, text: str) -> str:
-    """Return a digest that cannot be computed or tested without the key."""
-    return blake2b(text.encode("utf-8", "replace"), key=key.encode(), digest_size=16).hexdigest()
-
-
-def build_words_digest(text: str) -> bytes:
-    """Return a digest that equal sentences share, whatever their case, blanks and final period.
-
-    Symbols count: C++ is not C#, and -5 is not 5.
-    """
-    return build_text_digest(fold_name(text).rstrip(".!? "))
-
-
-def summarize_texts(texts: Sequence[str], noun: str) -> str:
-    """Return a single text itself, and the number of several: `2 memories`."""
-    return texts[0] if len(texts) == 1 else count_noun(len(texts), noun)
-
-
-SHORT = 4
-LINE_PREFIX = re.compile(r"\[\d\d:\d\d\]|\b(?:user|assistant):|^- |\d+\.", re.IGNORECASE)
 
 
 class Passage(NamedTuple):
@@ -239,3 +202,38 @@ def replace_passages(text: str, passages: list[Passage], mark: str) -> str:
             pieces += [text[position:start], mark, "\n" * text.count("\n", start, end)]
         position = max(position, end)
     return "".join([*pieces, text[position:]])
+
+
+def count_noun(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 text`, `2,000 texts`, `2 memories`."""
+    if number != 1:
+        noun = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun}"
+
+
+def count_tokens(text: str) -> int:
+    """Estimate the tokens of a text: four bytes per token."""
+    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
+
+
+def build_digest(data: bytes, size: int = 16) -> str:
+    """Return a digest of some bytes, to notice changes."""
+    return blake2b(data, digest_size=size).hexdigest()
+
+
+def build_text_digest(text: str) -> bytes:
+    """Return the 16-byte key of a text and its vector."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def build_keyed_digest(key: str, text: str) -> str:
+    """Return a digest that cannot be computed or tested without the key."""
+    return blake2b(text.encode("utf-8", "replace"), key=key.encode(), digest_size=16).hexdigest()
+
+
+def build_words_digest(text: str) -> bytes:
+    """Return a digest that equal sentences share, whatever their case, blanks and final period.
+
+    Symbols count: C++ is not C#, and -5 is not 5.
+    """
+    return build_text_digest(fold_name(text).rstrip(".!? "))
