@@ -1,4 +1,4 @@
-"""The only code that changes files of a workspace."""
+"""Workspaces on disk: find them, read their settings, and change their files by one writer."""
 
 from typing import TYPE_CHECKING
 
@@ -99,6 +99,7 @@ if TYPE_CHECKING:
         read_file,
         read_text,
         remove_temporary_file,
+        report_progress,
         write_atomically,
     )
 
@@ -136,7 +137,7 @@ __getattr__ = import_lazily(
         ),
         "writer": (
             "Append ChangeGroup Commit Replace check_group commit commit_one hold_lock "
-            "locate read_file read_text remove_temporary_file write_atomically"
+            "locate read_file read_text remove_temporary_file report_progress write_atomically"
         ),
     },
 )

@@ -19,15 +19,10 @@ from ..errors import BusyError
 
 LOCK_SECONDS = 30.0
 LARGEST_SMALL_FILE = 1 << 20
-
-
-def sync_path(path: Path) -> None:
-    """Make the content of a file, or the renames and deletions in a folder, durable."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+IGNORE_FILE = ".secretsignore"  # names files that mem does not read
+# More wildcards in one pattern would take an expression forever.
+MOST_WILDCARDS = 8
+NOTHING = re.compile(r"(?!)")  # matches no path
 
 
 def open_lock(path: Path, seconds: float) -> int:
@@ -89,7 +84,7 @@ def save_private(path: Path, data: bytes) -> None:
 
 @contextmanager
 def replace_whole(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that replaces another one when it is complete. A failure leaves the old one."""
+    """Open a file that replaces another one when it is complete. A failure leaves the old file."""
     # A rename would replace /dev/null or a named pipe by a file.
     if path.exists() and not path.is_file():
         with open(path, "wb") as file:
@@ -105,10 +100,13 @@ def replace_whole(path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
-IGNORE_FILE = ".secretsignore"  # names files that mem does not read
-# More wildcards in one pattern would take an expression forever.
-MOST_WILDCARDS = 8
-NOTHING = re.compile(r"(?!)")  # matches no path
+def sync_path(path: Path) -> None:
+    """Make the content of a file, or the renames and deletions in a folder, durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def read_patterns(root: Path, name: str = IGNORE_FILE) -> tuple[str, ...]:

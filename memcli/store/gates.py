@@ -19,6 +19,7 @@ from ..formats import (
     find_new_strings,
     is_forgotten_reworded,
 )
+from ..secrets import redact, scan
 from .workspace import Gate, Workspace
 from .writer import Append, ChangeGroup, Replace
 
@@ -26,10 +27,10 @@ FindForgotten = Callable[[Workspace, str], str]
 """Returns the id of a forgotten memory that a text repeats, or an empty string."""
 AGENT_KINDS = ("entry", "memory", "history", "note", "document")
 USER_DECIDES = "the user can do it: mem edit"
-# Without one of these a name holds no secret. The names that mem gives have none.
+# A name without one of these contains no secret. The names that mem gives have none of them.
 SECRET_MARK = re.compile(r"[^\W_]{16}|[=:@]")
 NAME_MARKS = re.compile("[-_]")  # between the words of a name
-LINE_ENDS = dict.fromkeys(map(ord, "\t\n\r"), "\0")  # which are no control characters in a text
+LINE_ENDS = dict.fromkeys(map(ord, "\t\n\r"), "\0")  # allowed in a text, not in a name
 
 
 def check_characters(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
@@ -79,8 +80,6 @@ def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
     for change in group.changes:
         if is_new(change) and has_secret_name(change.path):
             raise SecretError("the name of the file contains a secret", "choose another --path")
-    from ..secrets import scan
-
     personal = workspace.settings["secrets.personal"]
     changes: list[Replace | Append] = []
     for change in group.changes:
@@ -95,7 +94,7 @@ def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
                 "take it out of the text",
             )
         if findings:
-            change = redact_change(change, lambda text: redact_text(workspace, text))
+            change = redact_change(workspace, change)
         changes.append(change)
     return group._replace(changes=changes)
 
@@ -104,8 +103,6 @@ def has_secret_name(path: str) -> bool:
     """Return whether the name of a file or conversation contains a secret."""
     if not SECRET_MARK.search(path):
         return False
-    from ..secrets import scan
-
     return bool(scan(path))
 
 
@@ -117,7 +114,7 @@ def build_forgotten_gate(find_forgotten: FindForgotten) -> Gate:
             return group
         for change in group.changes:
             if isinstance(change, Replace) and is_forgotten_reworded(change.before, change.after):
-                # Its text is what repeats are compared with.
+                # Repeats are compared with its text.
                 raise RejectedError("this memory was forgotten", "the user can change it: mem edit")
             added = get_added_text(workspace, change)
             if is_new(change):
@@ -148,20 +145,16 @@ def get_added_text(workspace: Workspace, change: Replace | Append) -> str:
 
 def redact_text(workspace: Workspace, text: str) -> str:
     """Return a text with its secrets masked."""
-    from ..secrets import redact, scan
-
     return redact(text, scan(text, personal=workspace.settings["secrets.personal"]))
 
 
-def redact_change(change: Replace | Append, redact_text: Callable[[str], str]) -> Replace | Append:
+def redact_change(workspace: Workspace, change: Replace | Append) -> Replace | Append:
     if isinstance(change, Append):
-        return Append(change.path, redact_text(change.text))
-    return Replace(change.path, change.before, redact_text(change.after or ""))
+        return Append(change.path, redact_text(workspace, change.text))
+    return Replace(change.path, change.before, redact_text(workspace, change.after or ""))
 
 
 def find_secret_problems(workspace: Workspace, text: str) -> list[Problem]:
     """Return the secrets of a text that does not come through the writer, such as a staged file."""
-    from ..secrets import scan
-
     findings = scan(text, personal=workspace.settings["secrets.personal"])
     return [Problem(item.line, f"{item.description} ({item.rule})", "secret") for item in findings]

@@ -1,6 +1,7 @@
-"""Create a workspace, in a folder that is chosen by what is there.
+"""Choose the folder of a new workspace, and create the workspace.
 
-A project, its worktrees and folders of notes are detected.
+The choice depends on the surroundings: a repository, a linked worktree, an Obsidian vault or
+another folder of notes, or Claude Code's memory folder.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,10 +18,10 @@ from .machine import build_machine
 from .workspace import MARK, find_explicit_folder
 from .writer import write_atomically
 
-# git must not carry these, whether the memory is shared or not.
+# git must not carry these, even if the memory is shared.
 LOCAL_PATHS = (".mem/", "sessions/", "inbox/", "notes/")
 HISTORY_PATHS = "HISTORY-*.md"  # until share.history is set
-# A memory that is a repository of its own carries these.
+# Ignored in a shared memory. A memory that is a repository of its own carries them.
 SHARED_ONLY_PATHS = ("notes/", HISTORY_PATHS)
 OWN_PATHS = ("mem.yaml", "MEMORY.md", "entries/", "purged.txt", HISTORY_PATHS, *LOCAL_PATHS)
 FIRST_LINES = {
@@ -28,6 +29,14 @@ FIRST_LINES = {
     "vault": "# Settings of this memory. See: mem config list\nlayout: vault\n",
     "claude": "# Settings of this memory. See: mem config list\nlayout: claude\n",
 }
+# Markdown files that describe a project. Everybody has some of them, so they make no vault.
+PROJECT_PAGES = frozenset(
+    "readme changelog contributing license security code_of_conduct agents claude gemini memory"
+    " todo".split()
+)
+ATTACHMENTS = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".pdf", ".canvas", ".base")
+FEWEST_NOTES = 3
+MOST_CHECKED = 2_000  # files, because a home folder has very many
 
 
 def create_workspace(
@@ -74,6 +83,135 @@ def create_workspace(
         remove_created(created)
         raise
     return is_hidden
+
+
+class Place(NamedTuple):
+    """The folder of a new workspace, and its surroundings."""
+
+    root: Path
+    layout: str  # standard, vault or claude
+    repository: Repository | None
+    is_own: bool = False  # the user's own workspace
+    is_certain: bool = True  # whether a vault need not be confirmed
+    reason: str = ""  # why it is not in this folder, for the user
+
+    @property
+    def exists(self) -> bool:
+        return (self.root / MARK).exists()
+
+    @property
+    def has_remote(self) -> bool:
+        return self.repository is not None and has_remote(self.repository)
+
+    @property
+    def is_perhaps_foreign(self) -> bool:
+        """Whether somebody else may have written the notes here, because git can bring them."""
+        return self.layout != "standard" and self.has_remote
+
+    @property
+    def project_folder(self) -> Path:
+        """The folder whose conversations belong to the workspace."""
+        if self.repository is not None:
+            return (self.repository.main or self.repository.top).resolve()
+        return self.root.parent if self.root.name == "memory" else self.root
+
+
+def choose_place(context: Context, folder: str) -> Place:
+    """Return the place where `mem init` creates a workspace. The user may name a `folder`."""
+    place = find_place(context, folder)
+    if place.root.is_symlink() and not place.is_own:
+        # A repository could bring a link to somebody's trusted memory.
+        hint = f"to use its target: mem init {place.root.resolve()}"
+        raise RejectedError(f"{place.root} is a symbolic link", hint)
+    return place
+
+
+def find_place(context: Context, folder: str) -> Place:
+    here = context.folder.resolve()
+    if folder:
+        root = (context.folder / Path(folder).expanduser()).resolve()
+        layout = "vault" if is_vault(root, 1) else "standard"
+        return build_place(root, "claude" if is_claude_folder(root) else layout)
+    if context.common.scope == "user":
+        return build_own_place(context)
+    explicit = find_explicit_folder(context)
+    if explicit:
+        return build_place(explicit[0], "standard")
+    if is_claude_folder(here):
+        return build_place(here, "claude")
+    vault = find_vault(here)
+    if vault is not None:
+        return build_place(vault, "vault")
+    if (here / MARK).is_file():
+        return build_place(here, "standard")
+    repository = find_repository(here)
+    if repository is None:
+        is_notes = is_vault(here, FEWEST_NOTES)
+        root = here if is_notes else here / "memory"
+        place = build_place(root, "vault" if is_notes else "standard")
+        return place._replace(is_certain=not is_notes)
+    if repository.main is None:
+        reason = "A bare repository has no main worktree, so mem uses your own workspace."
+        return build_own_place(context)._replace(reason=reason)
+    # A memory in the linked worktree would be deleted with it.
+    main = repository.main.resolve()
+    reason = "All worktrees share the memory of the main one." if repository.is_linked else ""
+    if repository.is_submodule:
+        reason = "This submodule gets a memory of its own."
+    if not repository.is_linked and is_vault(main, FEWEST_NOTES):
+        return build_place(main, "vault")._replace(is_certain=False)
+    home = context.environment.get("HOME", "")
+    # Some people keep their whole home folder in a repository.
+    top = here if home and main == Path(home).resolve() else main
+    return Place(top / "memory", "standard", repository, reason=reason)
+
+
+def is_vault(folder: Path, fewest: int) -> bool:
+    """Return whether a folder is an Obsidian vault or holds Markdown notes, and little else."""
+    if (folder / ".obsidian").is_dir():
+        return True
+    if (folder / "memory").is_dir():
+        return False  # a memory, perhaps without its settings file
+    notes = others = 0
+    for path in islice(list_files(folder), MOST_CHECKED):
+        if path.suffix == ".md":
+            notes += path.stem.casefold() not in PROJECT_PAGES
+        else:
+            others += path.suffix.casefold() not in ATTACHMENTS
+    return notes >= fewest and notes > others
+
+
+def is_claude_folder(folder: Path) -> bool:
+    """Return whether a folder is Claude Code's memory of a project."""
+    return folder.name == "memory" and folder.parts[-4:-2] == (".claude", "projects")
+
+
+def find_vault(folder: Path) -> Path | None:
+    """Return the Obsidian vault around a folder. A repository inside it is not part of it."""
+    for parent in (folder, *folder.parents):
+        if (parent / ".obsidian").is_dir():
+            return parent
+        if (parent / ".git").exists():
+            return None
+    return None
+
+
+def build_place(root: Path, layout: str) -> Place:
+    return Place(root, layout, find_repository(root))
+
+
+def build_own_place(context: Context) -> Place:
+    if context.data_folder is None:
+        raise NotFoundError("no HOME for your own workspace", "set HOME")
+    return Place(context.data_folder, "standard", None, is_own=True)
+
+
+def list_files(folder: Path) -> Iterator[Path]:
+    """Yield the visible files of a folder and of the folders in it."""
+    for path in chain(folder.glob("*"), folder.glob("*/*")):
+        parts = path.relative_to(folder).parts
+        if not any(part.startswith(".") for part in parts) and path.is_file():
+            yield path
 
 
 def make_folder(folder: Path, created: list[Path]) -> None:
@@ -128,142 +266,3 @@ def hide_from_git(root: Path, layout: str) -> bool:
     except OSError:
         return False
     return True
-
-
-# Markdown files that describe a project. Everybody has some of them, so they make no vault.
-PROJECT_PAGES = frozenset(
-    "readme changelog contributing license security code_of_conduct agents claude gemini memory"
-    " todo".split()
-)
-ATTACHMENTS = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".pdf", ".canvas", ".base")
-FEWEST_NOTES = 3
-MOST_CHECKED = 2_000  # files, because a home folder has very many
-
-
-class Place(NamedTuple):
-    """Where a new workspace goes, and what is there."""
-
-    root: Path
-    layout: str  # standard, vault or claude
-    repository: Repository | None
-    is_own: bool = False  # the user's own workspace
-    is_certain: bool = True  # whether a vault need not be confirmed
-    reason: str = ""  # why it is not here, for the user
-
-    @property
-    def exists(self) -> bool:
-        return (self.root / MARK).exists()
-
-    @property
-    def has_remote(self) -> bool:
-        return self.repository is not None and has_remote(self.repository)
-
-    @property
-    def is_perhaps_foreign(self) -> bool:
-        """Whether somebody else may have written the notes here, because git can bring them."""
-        return self.layout != "standard" and self.has_remote
-
-    @property
-    def project_folder(self) -> Path:
-        """The folder whose conversations belong to the workspace."""
-        if self.repository is not None:
-            return (self.repository.main or self.repository.top).resolve()
-        return self.root.parent if self.root.name == "memory" else self.root
-
-
-def choose_place(context: Context, folder: str) -> Place:
-    """Return where `mem init` creates a workspace. `folder` is the one that the user named."""
-    place = find_place(context, folder)
-    if place.root.is_symlink() and not place.is_own:
-        # A repository could bring a link to somebody's trusted memory.
-        hint = f"to use its target: mem init {place.root.resolve()}"
-        raise RejectedError(f"{place.root} is a symbolic link", hint)
-    return place
-
-
-def find_place(context: Context, folder: str) -> Place:
-    here = context.folder.resolve()
-    if folder:
-        root = (context.folder / Path(folder).expanduser()).resolve()
-        layout = "vault" if is_vault(root, 1) else "standard"
-        return build_place(root, "claude" if is_claude_folder(root) else layout)
-    if context.common.scope == "user":
-        return build_own_place(context)
-    explicit = find_explicit_folder(context)
-    if explicit:
-        return build_place(explicit[0], "standard")
-    if is_claude_folder(here):
-        return build_place(here, "claude")
-    vault = find_vault(here)
-    if vault is not None:
-        return build_place(vault, "vault")
-    if (here / MARK).is_file():
-        return build_place(here, "standard")
-    repository = find_repository(here)
-    if repository is None:
-        is_notes = is_vault(here, FEWEST_NOTES)
-        root = here if is_notes else here / "memory"
-        place = build_place(root, "vault" if is_notes else "standard")
-        return place._replace(is_certain=not is_notes)
-    if repository.main is None:
-        reason = "A bare repository has no main worktree, so mem uses your own workspace."
-        return build_own_place(context)._replace(reason=reason)
-    # A memory in the linked worktree would be deleted with it.
-    main = repository.main.resolve()
-    reason = "All worktrees share the memory of the main one." if repository.is_linked else ""
-    if repository.is_submodule:
-        reason = "This submodule gets a memory of its own."
-    if not repository.is_linked and is_vault(main, FEWEST_NOTES):
-        return build_place(main, "vault")._replace(is_certain=False)
-    home = context.environment.get("HOME", "")
-    # Some people keep their whole home folder in a repository.
-    top = here if home and main == Path(home).resolve() else main
-    return Place(top / "memory", "standard", repository, reason=reason)
-
-
-def build_place(root: Path, layout: str) -> Place:
-    return Place(root, layout, find_repository(root))
-
-
-def build_own_place(context: Context) -> Place:
-    if context.data_folder is None:
-        raise NotFoundError("no HOME for your own workspace", "set HOME")
-    return Place(context.data_folder, "standard", None, is_own=True)
-
-
-def find_vault(folder: Path) -> Path | None:
-    """Return the Obsidian vault around a folder. A repository inside it is not part of it."""
-    for parent in (folder, *folder.parents):
-        if (parent / ".obsidian").is_dir():
-            return parent
-        if (parent / ".git").exists():
-            return None
-    return None
-
-
-def is_claude_folder(folder: Path) -> bool:
-    """Return whether Claude Code keeps the memory of a project in a folder."""
-    return folder.name == "memory" and folder.parts[-4:-2] == (".claude", "projects")
-
-
-def is_vault(folder: Path, fewest: int) -> bool:
-    """Return whether a folder is an Obsidian vault or holds Markdown notes, and little else."""
-    if (folder / ".obsidian").is_dir():
-        return True
-    if (folder / "memory").is_dir():
-        return False  # a memory, perhaps without its settings file
-    notes = others = 0
-    for path in islice(list_files(folder), MOST_CHECKED):
-        if path.suffix == ".md":
-            notes += path.stem.casefold() not in PROJECT_PAGES
-        else:
-            others += path.suffix.casefold() not in ATTACHMENTS
-    return notes >= fewest and notes > others
-
-
-def list_files(folder: Path) -> Iterator[Path]:
-    """Yield the visible files of a folder and of the folders in it."""
-    for path in chain(folder.glob("*"), folder.glob("*/*")):
-        parts = path.relative_to(folder).parts
-        if not any(part.startswith(".") for part in parts) and path.is_file():
-            yield path

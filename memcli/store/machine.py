@@ -22,7 +22,7 @@ CARRIED_PURGES = "carried-purges"
 PENDING_PURGES = "pending-purges.json"
 ACCESS_COUNTS = "access.json"
 LOG = "log"
-LARGEST_LOG = 200_000  # bytes, after which it starts again
+LARGEST_LOG = 200_000  # bytes; a larger log starts again
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class Machine:
 
 
 def find_machine(root: Path, state: Path | None) -> Machine:
-    """Return what this machine knows of a workspace."""
+    """Return the state of a workspace on this machine."""
     if state is not None:
         # Usually one; two homes that share a workspace have one each.
         for key in list_keys(root / ".mem"):
@@ -151,7 +151,7 @@ def find_machine(root: Path, state: Path | None) -> Machine:
 
 
 def build_machine(root: Path, state: Path | None, *, is_trusted: bool) -> Machine:
-    """Return the machine's part of a workspace, and create it if possible."""
+    """Return the state of a workspace on this machine. Create it if possible."""
     machine = find_machine(root, state)
     if machine.key or state is None:
         return machine

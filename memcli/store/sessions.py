@@ -125,7 +125,7 @@ def complete_event(workspace: Workspace, event: Mapping[str, Any]) -> dict[str, 
 
 
 def build_mask(workspace: Workspace) -> Callable[[str], str]:
-    """Return a function that masks secrets, and what was purged on this machine."""
+    """Return a function that masks secrets and the texts that were purged on this machine."""
     hide_purged = workspace.build_purge_filter(workspace) if workspace.build_purge_filter else str
 
     def mask(text: str) -> str:
@@ -159,15 +159,15 @@ def mask_field(name: str, value: Any, mask: Callable[[str], str]) -> Any:
 def cut_masked(text: str, start: int, end: int, mask: Callable[[str], str]) -> str:
     """Return the first and the last characters of a text, masked before it is cut.
 
-    The other way around, half a secret would stay: the scanner does not recognize it.
+    After a cut, half a secret could stay, because the scanner does not recognize it.
     """
-    # To mask megabytes of which nothing is stored takes seconds.
+    # Masking megabytes takes seconds, and most of them are not stored.
     masked = mask(cut_middle(text, start + LONGEST_SECRET, end + LONGEST_SECRET, "\n"))
     return cut_middle(masked, start, end, f"\n[… {len(text) - start - end} characters …]\n")
 
 
 def read_session(workspace: Workspace, name: str, *, text: str | None = None) -> Session:
-    """Return the metadata of a session, counted again if its events changed without it.
+    """Return the metadata of a session, counted again if its events changed meanwhile.
 
     A session without files is new.
     """
@@ -214,7 +214,7 @@ def save_metadata(workspace: Workspace, session: Session) -> None:
 
 
 def change_metadata(workspace: Workspace, session: Session) -> Replace:
-    """Return the change of a session's metadata, to commit with what was learned from it."""
+    """Return the change of a session's metadata, to commit with the memories learned from it."""
     path = f"{find_sessions_folder(workspace)}/{session.id}/{METADATA}"
     return Replace(path, read_file(workspace, path), format_metadata(session))
 

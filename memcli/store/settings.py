@@ -304,5 +304,5 @@ def format_setting(value: Any) -> str:
 
 
 def hide_password(value: Any) -> Any:
-    """Return a value without the password of the server that it may name."""
+    """Return a value without the password that a connection string may contain."""
     return PASSWORD.sub(r"\1\2…", value) if isinstance(value, str) else value

@@ -10,9 +10,9 @@ from .workspace import Workspace
 from .writer import Commit, hold_lock, locate, read_text, write_changes
 
 CONFLICT = "\0conflict"
-# Its counts follow the events, and its cursor stays: nobody wants to learn again what was undone.
+# Never reverted: its counts follow the events, and undone memories must not be learned again.
 SESSION_METADATA = "/metadata.json"
-# Only in the frontmatter: a page may have such a line in its text.
+# Only in the frontmatter, because the text of a page may have such a line too.
 UPDATED_LINE = re.compile(r"(?m)\A(\ufeff?---\r?\n(?:(?!---\r?$).*\n)*?updated_at: )(.*)$")
 
 

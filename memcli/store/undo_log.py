@@ -16,9 +16,8 @@ from ..formats import format_time, normalize, parse_time
 from .files import save_private, sync_path
 from .workspace import Workspace
 
-HOOK_COMMANDS = 20
-# Pruning reads every record, so it runs once in so many commands.
-PRUNE_INTERVAL = 25
+HOOK_COMMANDS = 20  # records of hooks that stay
+PRUNE_INTERVAL = 25  # commands: pruning reads every record
 LOG_BYTES = 50 * 1024 * 1024
 
 
@@ -139,10 +138,10 @@ def purge_log(workspace: Workspace, paths: Iterable[str], texts: Iterable[str]) 
 
     The commands that contained them cannot be undone any more.
     """
+    from ..formats import PassageFinder, find_texts  # which only a purge needs
+
     folder = find_log_folder(workspace)
     purged_paths = set(paths)
-    from ..formats import PassageFinder, find_texts
-
     finder = PassageFinder({str(number): text for number, text in enumerate(texts)})
 
     def is_clean(change: Change) -> bool:

@@ -72,7 +72,7 @@ class Workspace:
         return describe_day(stored, self.now, self.zone)
 
     def is_expired(self, memory: Any) -> bool:
-        """Return whether a memory, an entry or a search hit, has stopped being true."""
+        """Return whether a memory (an entry or a search hit) is past its expiry date."""
         end = parse_time(memory.expires_at) if memory.expires_at else None
         return end is not None and end < self.now
 
@@ -140,7 +140,7 @@ class Workspace:
         return max((line.split()[-1] for line in lines if line.strip()), default="")
 
     def get_kind(self, path: str) -> str:
-        """Return what a file is: entry, memory, history, note, session, document or nothing."""
+        """Return the kind of a file: entry, memory, history, note, session, document or nothing."""
         inner = path.removeprefix(self.prefix)
         if path.startswith(self.prefix):
             folder, _, name = inner.partition("/")
@@ -200,7 +200,7 @@ def get_workspaces(context: Context) -> list[Workspace]:
         if project is not None:
             workspaces.append(project)
     is_explicit = bool(find_explicit_folder(context))
-    # Who names a workspace wants no other one.
+    # A user who names a workspace wants no other one.
     if scope in ("user", "all") or (not scope and not is_explicit):
         own = find_own_workspace(context)
         if own is not None and own.root not in [workspace.root for workspace in workspaces]:
@@ -260,7 +260,7 @@ def find_nearest_workspace(context: Context, folder: Path) -> Path | None:
 
 
 def find_explicit_folder(context: Context) -> tuple[Path, str] | None:
-    """Return the folder that --workspace or MEM_WORKSPACE names, and which of them."""
+    """Return the folder that --workspace or MEM_WORKSPACE names, with the reason to show."""
     for value, reason in (
         (context.common.workspace, "given by --workspace"),
         (context.environment.get("MEM_WORKSPACE", ""), "given by MEM_WORKSPACE"),
@@ -271,7 +271,7 @@ def find_explicit_folder(context: Context) -> tuple[Path, str] | None:
 
 
 def find_in_main_worktree(context: Context, repository: Repository | None) -> Path | None:
-    """Return the workspace of the main worktree that fits a folder in a linked one."""
+    """Return the workspace of the main worktree, seen from a folder in a linked worktree."""
     if repository is None or not repository.is_linked or repository.main is None:
         return None
     inner = context.folder.resolve().relative_to(repository.top.resolve())

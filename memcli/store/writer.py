@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ..errors import ChangedError, MemError, OutsideError, RejectedError
 from ..formats import get_content, merge_lines
@@ -33,6 +33,7 @@ from .workspace import TEMPORARY_PREFIX, Workspace
 
 # Files may hold bytes that are not UTF-8. This carries them through unchanged.
 FILE_ENCODING = {"encoding": "utf-8", "errors": "surrogateescape"}
+Item = TypeVar("Item")
 BULK_FILES, SYNC_THREADS = 100, 8  # from so many files on, threads make them durable together
 
 
@@ -61,7 +62,7 @@ class ChangeGroup(NamedTuple):
     is_said_by_user: bool = False
     # The text was in the workspace before, in another file. No gate checks it again.
     is_moved: bool = False
-    # An agent edits a file. It may change texts, and never what only the user may decide.
+    # An agent edits a file. It may change texts, but no field that only the user may decide.
     is_by_agent: bool = False
 
 
@@ -106,7 +107,7 @@ def commit(
     with hold_lock(workspace) as log_folder:
         delete_purged_files(workspace, log_folder)
         pending: dict[str, Change] = {}
-        for group in groups:
+        for group in report_progress(workspace, groups):
             try:
                 for change in group.changes:
                     locate(workspace.root, change.path)
@@ -119,7 +120,7 @@ def commit(
         changes = [change for change in pending.values() if change.before != change.after]
         if not changes and not purged_texts:
             return result
-        # It may be the sentence of a rejected memory, or of one that was saved with a secret.
+        # The summary may be the sentence of a rejected memory, or of one that has a secret.
         summary = "" if result.rejected else mask_summary(workspace, summary)
         if log_folder is None:
             result.messages.append("saved without undo: the state folder cannot be written")
@@ -143,15 +144,26 @@ def commit(
     return result
 
 
+def report_progress(workspace: Workspace, items: Sequence[Item]) -> Iterator[Item]:
+    """Yield the items that a command checks, and tell a person how many are done."""
+    on_check = workspace.resources.get("on check")
+    for number, item in enumerate(items):
+        if on_check:
+            on_check(number, len(items))
+        yield item
+    if on_check:
+        on_check(1, 1)
+
+
 def mask_summary(workspace: Workspace, summary: str) -> str:
-    """Return the line of a command in the undo log."""
+    """Return the summary of a command for the undo log, in one line and without secrets."""
     from .gates import redact_text  # which imports this module
 
     return redact_text(workspace, " ".join(summary.split()))
 
 
 def check_group(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
-    """Return a group as it may be written. Raises the error of a gate."""
+    """Return a group after all gates. Raises the error of the gate that rejects it."""
     for gate in workspace.gates or ():
         group = gate(workspace, group)
     return group
@@ -364,7 +376,10 @@ def revert_unfinished_commands(workspace: Workspace, log_folder: Path) -> None:
 
 
 def finish_purges(workspace: Workspace, log_folder: Path) -> bool:
-    """Delete purged texts from the undo log, and refuse them. Return whether there was one."""
+    """Delete purged texts from the undo log, and refuse them from now on.
+
+    Returns whether there was a purge to finish.
+    """
     purges = list_records(log_folder, "purge")
     for path in purges:
         record = read_record(path)
