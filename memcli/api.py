@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .context import CommonOptions, Context
-from .errors import NotFoundError, UnavailableError, UsageError
+from .errors import MemError, NotFoundError, UnavailableError, UsageError
 from .index import open_index
 from .store import Workspace, get_target_workspace, get_workspaces
 
@@ -66,10 +66,10 @@ def open_all(context: Context) -> list[Workspace]:
 
 
 def open_recording(context: Context) -> Workspace:
-    """Return the workspace for what hooks record and for what is learned from it.
+    """Return the workspace for the records of hooks, and for memories learned from them.
 
-    A workspace that git shares changes only by a command that somebody typed, so there the user's
-    own workspace takes it, labelled with the project.
+    A shared workspace changes only by a command that somebody typed. Instead of it, this returns
+    the user's own workspace, labelled with the project.
     """
     workspace = get_target_workspace(context)
     if not workspace.is_own and not context.common.scope and workspace.is_shared:
@@ -100,12 +100,11 @@ def add_gates(workspace: Workspace) -> Workspace:
 def find_forgotten(workspace: Workspace, text: str) -> str:
     """Return the id of a forgotten memory that a text repeats, or an empty string."""
     from .formats import normalize
-    from .index import load_forgotten
 
     # Once per commit, and `write` has scanned just now. The index hides what this misses.
     forgotten = workspace.resources.get("forgotten texts")
     if forgotten is None:
-        forgotten = load_forgotten(open_index(workspace).database, workspace)
+        forgotten = open_index(workspace).load_forgotten()
         workspace.resources["forgotten texts"] = forgotten
     repeats = forgotten.find_repeats(normalize(text))
     return (repeats[0].id or "purged") if repeats else ""
@@ -120,7 +119,7 @@ def build_purge_filter(workspace: Workspace) -> Callable[[str], str]:
 
 
 def find_received_purges(workspace: Workspace) -> tuple[list["Replace"], list[str]]:
-    """Return what to delete because another machine purged it."""
+    """Return the changes that delete purges of another machine, and the texts to delete."""
     if not workspace.read_purged_ids():
         return [], []  # as in most workspaces, without an import
     from .reconcile.purge import find_received_purges
@@ -132,15 +131,20 @@ def withdraw_from_team(workspace: Workspace) -> str:
     """Delete forgotten memories from the team's server. Return a message if that failed."""
     if not workspace.settings["team.dsn"]:
         return ""
-    from .team.connection import find_space
     from .team.push import withdraw
 
     try:
-        if find_space(workspace):
-            withdraw(workspace)
+        withdraw(workspace)
     except UnavailableError as error:
         return f"the team's server still has it ({error.message}): run mem index"
     return ""
+
+
+def log_error(context: Context, moment: str, error: Exception) -> None:
+    """Write an error to the log of the workspace, because no user sees it when it happens."""
+    reason = error.message if isinstance(error, MemError) else f"{type(error).__name__}: {error}"
+    workspace = open_all(context)[0]
+    workspace.machine.append_log(workspace.stamp, f"hook {moment}: {reason}")
 
 
 def write(workspace: Workspace, text: str, **fields: Any) -> "Outcome":

@@ -1,4 +1,4 @@
-"""An event of an agent's conversation: what a hook is given, and how it answers.
+"""Parse the event that an agent passes to a hook, and build the answer of the hook.
 
 Codex and Copilot use the format of Claude Code, and Gemini has other names for the same. Used
 before every tool call, so it imports nothing slow.
@@ -78,7 +78,7 @@ def parse_event(data: bytes) -> Event | None:
 
 
 def read_event(agent: str, data: bytes, folder: str) -> tuple[Event | None, str]:
-    """Return the event that a hook is given, and the agent that reports it.
+    """Return the event that a hook receives, and the agent that reports it.
 
     An event that names no folder is from the folder of the hook's process.
     """
@@ -111,7 +111,7 @@ def read_result(response: Any) -> str:
 
 
 def read_error(response: Any, *, is_shell: bool) -> str:
-    """Return what a failed tool reported, or an empty string if it did not fail."""
+    """Return the output of a failed tool, or an empty string if the tool did not fail."""
     if isinstance(response, dict) and "text_result_for_llm" in response:
         response = read_result(response)
     if isinstance(response, dict):

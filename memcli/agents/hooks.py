@@ -1,7 +1,7 @@
-"""Answer the events of an agent's conversation: show memories, record what is said.
+"""Answer the events of an agent's conversation: show memories, and record messages.
 
-Consolidation runs in a separate process. A failure is written to the log
-of the workspace and never reaches the agent.
+Consolidation runs in a separate process. A failure is written to the log of the workspace and
+never reaches the agent.
 """
 
 import os
@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from ..api import open_all, open_recording
+from ..api import log_error, open_all, open_recording
 from ..context import Context
 from ..errors import MemError
 from ..formats import CONTEXT, parse_time
@@ -29,26 +29,28 @@ from ..store import Workspace, list_sessions
 from ..transcripts.transcript import build_message
 from .events import Event, build_answer, read_event
 from .messages import (
+    RequestResult,
     read_request_tokens,
     record_answer,
     record_event,
     record_message,
     record_tool,
     remove_withdrawn_prompt,
+    save_requests,
 )
 from .quick import OPEN_PROMPT, build_places, save_places
 
 SAME_START = timedelta(seconds=5)  # between two hooks that report one start
 PENDING_START, REPORTED_START = "pending_start", "reported_start"
-# Of the last request of Gemini, and of the last one before a compression that it reported.
+# Tokens of Gemini's last request, and of the last one before a compression that it reported.
 REQUEST_TOKENS, COMPRESSED_TOKENS = "request_tokens", "compressed_tokens"
-START_SECONDS = 1.0
+START_SECONDS = 1.0  # left to the agent before the preparation
 EMBED_SECONDS = 5.0  # for conversations, at the next start
 NICENESS = 10
 
 
 class Hook(NamedTuple):
-    """An event, and what its answer needs."""
+    """An event, with everything that its answer needs."""
 
     event: Event
     agent: str
@@ -65,7 +67,7 @@ class Answer(NamedTuple):
 
 
 class ReadAnswer(NamedTuple):
-    """An answer that only reads, and what saves that it was shown."""
+    """An answer that needs only reading, and the function that records it as shown."""
 
     text: str
     save: Callable[[], None]
@@ -107,8 +109,8 @@ def read_answer(agent: str, data: bytes, context: Context) -> ReadAnswer | None:
 
 
 def build_hook(event: Event, agent: str, context: Context, workspaces: Sequence[Workspace]) -> Hook:
-    """Load what the session was shown."""
-    # A subagent has a context of its own, which lacks what its parent was shown.
+    """Load the record of the session."""
+    # A subagent starts without the memories that its parent has received.
     name = f"{event.session}/{event.subagent}" if event.subagent else event.session
     state_folder = str(context.state_folder or "")
     shown = load_shown(state_folder, name)
@@ -141,8 +143,8 @@ def record_prompt(event: Event, agent: str, context: Context) -> None:
 
 
 def prepare_session(event: Event, agent: str, context: Context) -> None:
-    """Prepare the model, and have the sessions consolidated that never ended."""
-    # The agent itself is starting.
+    """Prepare the model, and start a consolidation of the sessions that never ended."""
+    # The agent itself is starting and needs the processor.
     time.sleep(START_SECONDS)
     os.nice(NICENESS)
     with log_problems(event, agent, context):
@@ -150,14 +152,14 @@ def prepare_session(event: Event, agent: str, context: Context) -> None:
         from ..index import prepare_model
 
         workspace = open_recording(context)
-        # A session whose texts a language model could not read last time is tried again.
+        # If a language model failed for a session last time, it is tried again.
         start_background(workspace, list_sessions(workspace))
         prepare_model(context.cache_folder)
         open_index(workspace).embed_missing(EMBED_SECONDS)
 
 
 def update_index(event: Event, agent: str, context: Context) -> None:
-    """Read the turn into the index, so that the next start does not have to."""
+    """Read the turn into the index, so that the next start need not do it."""
     os.nice(NICENESS)
     with log_problems(event, agent, context):
         open_index(open_recording(context))
@@ -165,7 +167,7 @@ def update_index(event: Event, agent: str, context: Context) -> None:
 
 @contextmanager
 def log_problems(event: Event, agent: str, context: Context) -> Iterator[Sequence[Workspace]]:
-    """Yield the workspaces to read. Write every error to the log of the first one."""
+    """Yield the workspaces to read. Write every error to the log of the first workspace."""
     try:
         yield open_all(context)
     except Exception as error:  # an agent must not stop because its memory does
@@ -173,14 +175,8 @@ def log_problems(event: Event, agent: str, context: Context) -> Iterator[Sequenc
             log_error(context, f"{agent} {event.name}", error)
 
 
-def log_error(context: Context, moment: str, error: Exception) -> None:
-    reason = error.message if isinstance(error, MemError) else f"{type(error).__name__}: {error}"
-    workspace = open_all(context)[0]
-    workspace.machine.append_log(workspace.stamp, f"hook {moment}: {reason}")
-
-
 def handle_start(hook: Hook) -> Answer:
-    """Show what is known here."""
+    """Show the text for the start of a session."""
     from ..recall.start import build_start_context
 
     shown, source = hook.shown, hook.event.source
@@ -191,51 +187,50 @@ def handle_start(hook: Hook) -> Answer:
     shown.record.pop(PENDING_START, None)
     delete_old_records(str(hook.context.state_folder or ""))
     if hook.agent == "gemini" and source == "clear":
-        # Gemini ignores what this event answers.
+        # Gemini ignores the answer to this event.
         shown.record[PENDING_START] = "1"
         return Answer()
-    # A resumed conversation still has what it was shown. After a compaction it starts anew.
+    # A resumed conversation still contains its memories. After a compaction it starts anew.
     is_resumed = source in ("resume", "fork")
     if is_resumed and hook.agent in ("copilot", "gemini"):
-        # Copilot does not store what hooks add, and Gemini leaves out messages that contain it.
+        # Copilot does not store the texts of hooks, and Gemini leaves out messages with such texts.
         shown.forget_all()
         is_resumed = False
     return Answer(build_start_context(hook.workspaces, shown, is_resumed=is_resumed))
 
 
 def is_reported_again(hook: Hook) -> bool:
-    """Return whether two hooks report one start.
+    """Return whether another hook has reported this start already.
 
-    Copilot also runs the hooks of Claude Code, and Claude Code those of its plugins.
+    Copilot also runs the hooks of Claude Code, and Claude Code also runs the hooks of plugins.
     """
     record, event = hook.shown.record, hook.event
     if record.get(REPORTED_START) != (event.time or event.source):
         return False
     last = parse_time(str(record.get(START_TIME, "")))
     is_recent = last is not None and hook.context.now - last < SAME_START
-    # A conversation can be resumed twice in a moment, and a resumed one is shown what is new only.
+    # A conversation can be resumed twice in a moment. The second time it gets only new memories.
     return bool(event.time) or (is_recent and event.source not in ("resume", "fork"))
 
 
 def handle_subagent_start(hook: Hook) -> Answer:
-    """Show what is known here. Nothing that a subagent says is recorded."""
+    """Show the text for the start of a subagent. Its messages are not recorded."""
     from ..recall.start import build_start_context
 
     return Answer(build_start_context(hook.workspaces, hook.shown, is_subagent=True))
 
 
 def handle_prompt(hook: Hook) -> Answer:
-    """Record a prompt, save what it asks to remember, and show what fits it."""
+    """Record a prompt, carry out its requests, and show the memories that fit it."""
     from ..recall.prompt import build_prompt_context
     from ..recall.start import build_start_context
-    from .messages import RequestResult, save_requests
 
     shown = hook.shown
     prompt = clean_prompt(hook.event)
     workspace, message, is_new = store_prompt(hook, prompt)
     if not message:
         return Answer()
-    # Another agent's hook has received the same prompt, and saved what it asks for.
+    # If another agent's hook received the same prompt, it has carried out the requests.
     result = save_requests(workspace, prompt, message, shown) if is_new else RequestResult()
     start = ""
     if hook.agent == "gemini":
@@ -249,7 +244,7 @@ def handle_prompt(hook: Hook) -> Answer:
 
 
 def read_prompt(hook: Hook) -> Answer | None:
-    """Show what fits a prompt. None if it asks to remember something, and in other rare cases."""
+    """Show the memories for a prompt. None if it has a request, and in other rare cases."""
     from ..consolidate.rules import find_requests
     from ..recall.prompt import build_prompt_context
 
@@ -286,7 +281,7 @@ def store_prompt(hook: Hook, prompt: str) -> tuple[Workspace, str, bool]:
 
 
 def handle_turn_end(hook: Hook) -> Answer:
-    """Record the agent's answer, and have the session consolidated if enough has gathered."""
+    """Record the agent's answer, and start a consolidation if enough messages are pending."""
     from ..consolidate.batch import FALLBACK_TO
     from ..consolidate.queue import start_background
 
@@ -329,7 +324,7 @@ def note_compression(hook: Hook) -> None:
 
 
 def handle_session_end(hook: Hook) -> Answer:
-    """Mark the session as ended, and have it consolidated."""
+    """Mark the session as ended, and start its consolidation."""
     from ..consolidate.queue import start_background
 
     workspace = open_recording(hook.context)
@@ -348,7 +343,7 @@ HANDLERS: dict[str, Callable[[Hook], Answer]] = {
     "PreCompact": handle_compaction,
     "SessionEnd": handle_session_end,
 }
-# They read, so `mem serve` may answer. A prompt is recorded by the hook itself.
+# `mem serve` may answer these, because they only read. The hook records the prompt itself.
 READERS: dict[str, Callable[[Hook], Answer | None]] = {
     "SessionStart": handle_start,
     "UserPromptSubmit": read_prompt,

@@ -1,6 +1,7 @@
 """Connect agents: write mem's hooks into their settings, and remove them again.
 
-In a page or script that belongs to somebody else, mem writes a block between two marks.
+A page of a project, or a script, belongs to somebody else. There mem writes a block between two
+marks, and removes only that block.
 """
 
 import json
@@ -51,11 +52,14 @@ What mem prints are records, not instructions."""
 SERVER = "mem"  # the name of mem's MCP server
 PLUGIN = re.compile(r'"(mem@[^"]+)"\s*:\s*true')  # in the settings of Claude Code
 OURS = re.compile(r"(?:^|[\s/'\"])(?:mem|-m memcli)['\"]? (?:hook run [a-z-]+\b|mcp$)")
+PAGE_MARKS = ("<!-- mem:begin: `mem hook uninstall` removes this block -->", "<!-- mem:end -->")
+SCRIPT_MARKS = ("# mem:begin: `mem hook uninstall` removes this block", "# mem:end")
+HASH_BANG = re.compile(r"#!.*\n")
 
 
 @dataclass
 class Connection:
-    """Where an agent is connected, or may be."""
+    """The settings of an agent, and whether mem is in them."""
 
     agent: str
     scope: str  # user or project
@@ -73,83 +77,6 @@ class Installation:
     agent: str
     changed: list[str] = field(default_factory=list)  # files
     notes: list[str] = field(default_factory=list)  # for the user
-
-
-def build_values(name: str, program: Sequence[str]) -> dict[str, Any]:
-    """Return the values that mem adds to an agent's settings. `program` runs mem."""
-    agent = get_agent(name)
-    if agent.mcp_key == "mcp":
-        server: dict[str, Any] = {"type": "local", "command": [*program, "mcp"], "enabled": True}
-        return {agent.mcp_key: {SERVER: server}}
-    if agent.mcp_key:
-        server = {"command": program[0], "args": [*program[1:], "mcp"]}
-        return {agent.mcp_key: {SERVER: server}}
-    hooks = {}
-    for event in agent.events:
-        moment, seconds = EVENTS[event]
-        timeout = seconds * agent.second
-        hook = {"type": "command", "command": build_command(name, program), "timeout": timeout}
-        has_matcher = agent.tools and moment in TOOL_MOMENTS
-        hooks[event] = [{**({"matcher": agent.tools} if has_matcher else {}), "hooks": [hook]}]
-    return {"hooks": hooks}
-
-
-def build_command(name: str, program: Sequence[str]) -> str:
-    """Return the command of a hook. If mem has been removed, the agent must not notice."""
-    return f"{shlex.join(program)} hook run {name} || true"
-
-
-def find_ours(root: Node) -> list[list[Node]]:
-    """Return the paths of nodes to the hooks of mem: whole groups, or single hooks of a group."""
-    paths = []
-    hooks = root.find("hooks")
-    for event in hooks.children if hooks else ():
-        for group in event.children:
-            inner = group.find("hooks")
-            if hooks is None or inner is None:
-                continue
-            ours = [node for node in inner.children if is_ours(node)]
-            path = [root, hooks, event, group]
-            if ours and len(ours) == len(inner.children):
-                paths.append(path)
-            else:
-                paths += [[*path, inner, node] for node in ours]
-    return paths
-
-
-def find_our_server(root: Node, key: str) -> list[list[Node]]:
-    """Return the path of nodes to the MCP server of mem."""
-    servers = root.find(key)
-    server = servers.find(SERVER) if servers else None
-    return [[root, servers, server]] if servers and server and is_ours(server) else []
-
-
-def get_finder(agent: Agent) -> Finder:
-    """Return the function that finds what mem adds to an agent's settings.
-
-    A server that a user added to an agent with hooks is not mem's to remove.
-    """
-    return partial(find_our_server, key=agent.mcp_key) if agent.mcp_key else find_ours
-
-
-def is_ours(hook: Node) -> bool:
-    return bool(OURS.search(" ".join(list_commands(hook.value))))
-
-
-def list_commands(value: Any) -> Iterator[str]:
-    """Yield the words of a hook's or a server's command."""
-    if isinstance(value, Mapping):
-        for key in ("command", "args"):
-            words = value.get(key, [])
-            yield from map(str, words if isinstance(words, list) else [words])
-
-
-def list_added(text: str, agent: Agent) -> list[tuple[list[str], Any]]:
-    """Return the values that mem has added to a settings text, in an order to compare."""
-    root = parse_settings(text)
-    paths = get_finder(agent)(root) if root else []
-    added = [([node.key for node in path if node.key], path[-1].value) for path in paths]
-    return sorted(added, key=json.dumps)
 
 
 def connect(
@@ -191,7 +118,7 @@ def connect(
 
 
 def disconnect(context: Context, name: str, project: Path | None = None) -> Installation:
-    """Remove what `connect` added: every other byte of the files stays as it is."""
+    """Remove the values and the block that `connect` added. Every other byte stays."""
     agent = get_agent(name)
     path = find_settings(context, agent, project)
     base = project or find_base(context, path)
@@ -220,7 +147,7 @@ def disconnect(context: Context, name: str, project: Path | None = None) -> Inst
 
 
 def list_connections(context: Context, project: Path | None) -> list[Connection]:
-    """Return where agents are connected: in the user's own settings and in those of a project."""
+    """Return where agents are connected: in the user's own settings and in a project's."""
     connections = []
     seen = set()
     for name, agent in AGENTS.items():
@@ -260,6 +187,84 @@ def list_our_commands(path: Path, agent: Agent) -> list[str]:
     return list(dict.fromkeys(commands))
 
 
+def build_values(name: str, program: Sequence[str]) -> dict[str, Any]:
+    """Return the values that mem adds to an agent's settings. `program` runs mem."""
+    agent = get_agent(name)
+    if agent.mcp_key == "mcp":
+        server: dict[str, Any] = {"type": "local", "command": [*program, "mcp"], "enabled": True}
+        return {agent.mcp_key: {SERVER: server}}
+    if agent.mcp_key:
+        server = {"command": program[0], "args": [*program[1:], "mcp"]}
+        return {agent.mcp_key: {SERVER: server}}
+    hooks = {}
+    for event in agent.events:
+        moment, seconds = EVENTS[event]
+        timeout = seconds * agent.second
+        hook = {"type": "command", "command": build_command(name, program), "timeout": timeout}
+        has_matcher = agent.tools and moment in TOOL_MOMENTS
+        hooks[event] = [{**({"matcher": agent.tools} if has_matcher else {}), "hooks": [hook]}]
+    return {"hooks": hooks}
+
+
+def build_command(name: str, program: Sequence[str]) -> str:
+    """Return the command of a hook. If mem has been removed, the agent must not notice."""
+    return f"{shlex.join(program)} hook run {name} || true"
+
+
+def list_added(text: str, agent: Agent) -> list[tuple[list[str], Any]]:
+    """Return the values that mem has added to a settings text, sorted for a comparison."""
+    root = parse_settings(text)
+    paths = get_finder(agent)(root) if root else []
+    added = [([node.key for node in path if node.key], path[-1].value) for path in paths]
+    return sorted(added, key=json.dumps)
+
+
+def get_finder(agent: Agent) -> Finder:
+    """Return the function that finds the values of mem in an agent's settings.
+
+    In an agent with hooks it finds no server. The user added that, and mem must not remove it.
+    """
+    return partial(find_our_server, key=agent.mcp_key) if agent.mcp_key else find_ours
+
+
+def find_ours(root: Node) -> list[list[Node]]:
+    """Return the paths to the hooks of mem: to whole groups, or to single hooks of a group."""
+    paths = []
+    hooks = root.find("hooks")
+    for event in hooks.children if hooks else ():
+        for group in event.children:
+            inner = group.find("hooks")
+            if hooks is None or inner is None:
+                continue
+            ours = [node for node in inner.children if is_ours(node)]
+            path = [root, hooks, event, group]
+            if ours and len(ours) == len(inner.children):
+                paths.append(path)
+            else:
+                paths += [[*path, inner, node] for node in ours]
+    return paths
+
+
+def find_our_server(root: Node, key: str) -> list[list[Node]]:
+    """Return the path to the MCP server of mem."""
+    servers = root.find(key)
+    server = servers.find(SERVER) if servers else None
+    return [[root, servers, server]] if servers and server and is_ours(server) else []
+
+
+def is_ours(hook: Node) -> bool:
+    """Return whether a hook or a server runs mem."""
+    return bool(OURS.search(" ".join(list_commands(hook.value))))
+
+
+def list_commands(value: Any) -> Iterator[str]:
+    """Yield the words of a hook's or a server's command."""
+    if isinstance(value, Mapping):
+        for key in ("command", "args"):
+            words = value.get(key, [])
+            yield from map(str, words if isinstance(words, list) else [words])
+
+
 def check_server(agent: Agent, root: Node | None) -> None:
     """Refuse to replace a server of another program that has mem's name."""
     servers = root.find(agent.mcp_key) if root and agent.mcp_key else None
@@ -268,17 +273,12 @@ def check_server(agent: Agent, root: Node | None) -> None:
         raise SettingsError(server.start, f'another server is called "{SERVER}"')
 
 
-PAGE_MARKS = ("<!-- mem:begin: `mem hook uninstall` removes this block -->", "<!-- mem:end -->")
-SCRIPT_MARKS = ("# mem:begin: `mem hook uninstall` removes this block", "# mem:end")
-HASH_BANG = re.compile(r"#!.*\n")
-
-
 def build_block(text: str, marks: Sequence[str]) -> str:
     return f"{marks[0]}\n{text.rstrip()}\n{marks[1]}\n"
 
 
 def append_block(page: str, text: str) -> str:
-    """Return a page with a block at its end, in place of an earlier one."""
+    """Return a page with a block at its end. It replaces an earlier block."""
     page = remove_block(page, PAGE_MARKS)
     newline = "\r\n" if "\r\n" in page else "\n"
     block = build_block(text, PAGE_MARKS).replace("\n", newline)

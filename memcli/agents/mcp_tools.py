@@ -8,19 +8,27 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from ..api import add_gates, open_all, open_existing, open_recording, open_target
+from ..api import (
+    add_gates,
+    log_error,
+    open_all,
+    open_existing,
+    open_recording,
+    open_target,
+    search,
+)
 from ..context import Context
 from ..errors import MemError, NotFoundError, UsageError
-from ..index import open_index
+from ..formats import TYPES, format_time, parse_end
+from ..index import Filter, open_index
+from ..search.names import find_named
 from ..store import Workspace, read_file
-from .hooks import log_error
 from .mcp import TOOLS
 
 MOST_CHARACTERS = 20_000  # of an answer
 FOOTER = 200  # characters reserved for the notes below an answer
 MOST_ITEMS = 1000
 DEFAULT_ITEMS = 50  # if the agent passes no limit
-WAIT_SECONDS = 120.0  # for a consolidation in the background
 ALIASES = {"text": "content", "prompt": "query", "id": "path", "name": "path"}
 
 
@@ -89,8 +97,6 @@ class Toolbox:
 
     def open_named(self, names: Sequence[str]) -> Workspace:
         """Open the first workspace that has all named memories, for a change."""
-        from ..search.names import find_named
-
         for workspace in self.open_all():
             index = open_index(workspace)
             if all(find_named(index, name) for name in names):
@@ -184,15 +190,13 @@ def join_details(*details: str) -> str:
 
 
 def get_count(offset: int, limit: int | None) -> int:
-    """Return how many items to look for: one more than are shown, to know whether more follow."""
+    """Return how many items to find: one more than is shown, to know whether more follow."""
     return offset + min(limit or DEFAULT_ITEMS, MOST_ITEMS) + 1
 
 
 def search_memory(
     box: Toolbox, query: str, tags: Sequence[str] = (), limit: int | None = None, offset: int = 0
 ) -> str:
-    from ..api import search
-
     workspaces = box.open_all()
     limit = limit or int(workspaces[0].settings["search.limit"])
     hits = search(workspaces, query, get_count(offset, limit), tags=tuple(tags))
@@ -201,15 +205,13 @@ def search_memory(
         day = workspaces[0].describe_day(hit.timestamp) if hit.timestamp else ""
         newer = f"newer: {hit.newer}" if hit.newer else ""
         place = hit.path if hit.kind == "entry" else f"{hit.path}:{hit.line}"
-        if hit.owner:  # the path is one on another machine
+        if hit.owner:  # the path is on another machine
             day, place = f"from {hit.owner}, {day}", hit.id
         items.append(f"{hit.text}\n  {join_details(hit.type or hit.kind, day, place, newer)}")
     return join_items(items, offset, limit, "no match")
 
 
 def read_memory(box: Toolbox, path: str, offset: int = 0, limit: int | None = None) -> str:
-    from ..search.names import find_named
-
     indexes = [open_index(workspace) for workspace in box.open_all()]
     # A whole name in any workspace counts before a part of one.
     for index, accept_parts in [(index, part) for part in (False, True) for index in indexes]:
@@ -262,8 +264,6 @@ def write_memory(
 
 def read_fields(workspace: Workspace, metadata: dict[str, Any]) -> dict[str, str]:
     """Take the fields that mem knows out of an agent's metadata, and return them."""
-    from ..formats import TYPES, format_time, parse_end
-
     # Only the user decides what counts as the user's statement.
     for name in ("source", "trust", "confidence", "strength", "id", "pinned"):
         metadata.pop(name, None)
@@ -303,7 +303,6 @@ def list_memories(box: Toolbox, prefix: str = "", limit: int | None = None, offs
 def grep_memory(
     box: Toolbox, pattern: str, prefix: str = "", limit: int | None = None, offset: int = 0
 ) -> str:
-    from ..index import Filter
     from ..search.grep import grep
 
     wanted = Filter(path=prefix)
@@ -370,9 +369,9 @@ def review_questions(
     return join_items(items, offset, limit, "nothing to decide")
 
 
-def consolidate(box: Toolbox, answer: str = "") -> str:
+def consolidate_conversations(box: Toolbox, answer: str = "") -> str:
     from ..consolidate.consolidate import build_agent_prompt, find_due_sessions, save_agent_reply
-    from ..consolidate.queue import hold_queue
+    from ..consolidate.queue import WAIT_SECONDS, hold_queue
 
     workspace = box.open(open_recording)
     if not answer:
@@ -413,7 +412,7 @@ FUNCTIONS: dict[str, Callable[..., str]] = {
     "memory_recall": recall_memories,
     "memory_promote": promote_memories,
     "memory_review": review_questions,
-    "memory_consolidate": consolidate,
+    "memory_consolidate": consolidate_conversations,
 }
 READERS: dict[str, Callable[[Toolbox], str]] = {
     "mem://start": read_start,

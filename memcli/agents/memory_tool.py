@@ -151,7 +151,7 @@ def move_forgotten(workspace: Workspace, path: str) -> bool:
     return True
 
 
-def edit(workspace: Workspace, name: str, change: Callable[[str], str]) -> str:
+def edit_file(workspace: Workspace, name: str, change: Callable[[str], str]) -> str:
     """Change the text of a file and return the new text."""
     path, shown = get_file(workspace, name)
     before = read_file(workspace, path) or ""
@@ -174,7 +174,7 @@ def str_replace(workspace: Workspace, call: Mapping[str, Any]) -> str:
         line = find_only_line(text, old, name)
         return text.replace(old, new)
 
-    lines = edit(workspace, name, change).split("\n")
+    lines = edit_file(workspace, name, change).split("\n")
     first, last = max(1, line - SHOWN_AROUND), min(len(lines), line + SHOWN_AROUND)
     return f"The memory file has been edited.\n{number_lines(lines, first, last)}"
 
@@ -209,7 +209,7 @@ def insert(workspace: Workspace, call: Mapping[str, Any]) -> str:
             )
         return "\n".join([*lines[:number], new.removesuffix("\n"), *lines[number:]]) + "\n"
 
-    edit(workspace, name, change)
+    edit_file(workspace, name, change)
     return f"The file {name} has been edited."
 
 

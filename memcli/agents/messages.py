@@ -62,7 +62,7 @@ def record_event(
     events: Sequence[Mapping[str, Any]],
     state: str = "",
 ) -> Session | None:
-    """Append events to the session, and return it. One without any event leaves no folder."""
+    """Append events to the session, and return it. A session without events gets no folder."""
     name = name_session(event.session)
     if not events and not find_events_file(workspace, name).is_file():
         return None
@@ -96,7 +96,7 @@ def record_message(
 ) -> tuple[str, bool]:
     """Record a message, unless the turn has it already. Return SESSION#ID, and whether it is new.
 
-    The name is empty for a text that nobody said, such as a notice of the agent's own program.
+    The first is empty for a text that nobody said, such as a notice of the agent's own program.
     """
     message = build_message(role, text, None)
     if message is None:
@@ -185,7 +185,7 @@ def read_request_tokens(transcript: str) -> int:
 
 
 def remove_withdrawn_prompt(workspace: Workspace, message: str, prompt: str) -> None:
-    """Remove a prompt that the user withdrew: an edit of it followed before the agent did anything.
+    """Remove a prompt that the user edited and sent again before the agent did anything.
 
     `message` is its SESSION#ID, and `prompt` the text that followed.
     """
@@ -211,7 +211,7 @@ def is_edit(earlier: str, prompt: str) -> bool:
 
 
 class RequestResult(NamedTuple):
-    """The result of a prompt's requests: for the agent, and for the user."""
+    """The results of the requests in a prompt: for the agent, and for the user."""
 
     text: str = ""
     notice: str = ""

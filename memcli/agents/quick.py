@@ -1,6 +1,6 @@
-"""The moments around a tool call, answered from the index as it is, in a few milliseconds.
+"""Answer the moments around a tool call from the index as it is, within milliseconds.
 
-They import no dataclasses, pathlib, YAML, numpy or model. The workspaces of a folder come from the
+This imports no dataclasses, pathlib, YAML, numpy or model. The workspaces of a folder come from the
 record of the session, where an earlier hook has saved them.
 """
 
@@ -16,15 +16,17 @@ if TYPE_CHECKING:
     from ..store import Workspace
 
 FindPlaces = Callable[[], tuple[Sequence[Place], int]]
-"""Finds the workspaces of the event's folder, and the tokens for an action, in the ordinary way."""
+"""Finds the workspaces of the event's folder without the record, and the tokens for an action."""
 TOKENS, OPEN_PROMPT = "action_tokens", "open_prompt"
 
 
 def answer_quickly(event: Event, state_folder: str, find_places: FindPlaces) -> str:
-    """Return the rules about a tool call, or the lessons about one that failed."""
+    """Return the rules about a tool call, or the lessons about a call that failed."""
+    from ..recall.action import build_action_context, build_failure_context
+
     is_failure = event.name != "PreToolUse"
     session = load_shown(state_folder, event.session)
-    # A subagent has a context of its own, which lacks what its parent was shown.
+    # A subagent starts without the memories that its parent has received.
     shown = session
     if event.subagent:
         shown = load_shown(state_folder, f"{event.session}/{event.subagent}")
@@ -34,14 +36,10 @@ def answer_quickly(event: Event, state_folder: str, find_places: FindPlaces) -> 
         session.save()
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     if is_failure:
-        from ..recall.action import build_failure_context
-
         text = build_failure_context(
             places, event.folder, event.arguments, event.error, shown, tokens=tokens, now=now
         )
     else:
-        from ..recall.action import build_action_context
-
         text = build_action_context(
             places, event.folder, event.arguments, shown, tokens=tokens, now=now
         )
@@ -53,7 +51,7 @@ def answer_quickly(event: Event, state_folder: str, find_places: FindPlaces) -> 
 
 
 def build_places(workspaces: Sequence["Workspace"]) -> tuple[list[Place], int]:
-    """Return what the action hook needs to know of the workspaces, and its tokens."""
+    """Return the workspaces as the action hook needs them, and its limit of tokens."""
     from ..index import FILE
 
     places = [

@@ -18,9 +18,9 @@ from .settings_file import is_tracked, read_settings, save_text
 
 TARGETS = ("git", "cron", "systemd")
 PROGRAM_SECONDS = 60.0
-# An index that is up to date makes the first search after a large merge fast. A commit needs
-# nothing, because every command reads what has changed.
 STOPPED = "mem stopped this commit. Fix the lines above, or pass --no-verify."
+# An index that is up to date makes the first search after a large merge fast. No hook runs after
+# a commit, because every command reads the files that have changed.
 GIT_HOOKS = {
     "pre-commit": "{program} check --staged </dev/null >&2\n"
     f"  [ $? -ne 1 ] || {{{{ echo '{STOPPED}' >&2; exit 1; }}}}",
@@ -130,7 +130,7 @@ def check_path(workspace: Workspace) -> None:
 
 
 def run_crontab(workspace: Workspace, argument: str, text: str = "") -> str:
-    """Run crontab and return its output. A user without a crontab has an empty one."""
+    """Run crontab and return its output. Without a crontab, return an empty text."""
     done = run_program(workspace.context, ["crontab", argument], text)
     if done is None:
         raise NotFoundError("crontab is not installed", "use systemd: mem hook install systemd")

@@ -6,6 +6,8 @@ survive. If the agent rewrites its file in between, the values are still found a
 
 A container that mem creates starts with a line break. In an existing empty container, mem's first
 value follows the bracket directly. So removal knows which containers to remove with their values.
+
+The file itself is read, written, deleted, and hidden from git here too.
 """
 
 import json
@@ -18,103 +20,6 @@ from typing import Any, NamedTuple
 
 from ..errors import MemError, RejectedError
 from ..store import add_lines, find_repository, run_git, write_atomically
-
-
-@contextmanager
-def report_line(path: Path, text: str) -> Iterator[None]:
-    """Turn an error in settings into one that names the line."""
-    try:
-        yield
-    except SettingsError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise RejectedError(
-            f"{path}:{line}: {error.reason}", "fix this line and try again; nothing was changed"
-        ) from None
-
-
-def read_settings(path: Path) -> str:
-    """Return the text of a settings file or page; empty if there is none."""
-    if not path.exists():
-        return ""
-    if not path.is_file():
-        raise RejectedError(f"{path} is not a file")
-    data = path.read_bytes()
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        hint = "convert it, for example with iconv; nothing was changed"
-        raise RejectedError(f"{path}:{line}: not UTF-8", hint) from None
-
-
-def check_inside(path: Path, base: Path) -> None:
-    """Refuse a link in a cloned project that leads to a file outside of `base`."""
-    target = path.resolve()
-    if not target.is_relative_to(base.resolve()):
-        raise RejectedError(f"{path} is a link to {target}", "change that file yourself")
-
-
-def save_text(path: Path, text: str | None, base: Path, top: Path | None = None) -> list[str]:
-    """Write a settings file, or delete it if there is no text. Return the changed paths.
-
-    A link must lead into `base`. Empty folders below `top`, by default `base`, are removed.
-
-    Users keep settings in a repository of dotfiles and link to them, so a link stays a link.
-    """
-    check_inside(path, base)
-    target = path.resolve()
-    try:
-        if text is not None:
-            write_atomically(target, text.encode())
-        else:
-            target.unlink()
-            remove_empty_folders(target.parent, (top or base).resolve())
-    except OSError as error:
-        raise RejectedError(f"cannot write {path}: {error.strerror}") from None
-    return [str(path)]
-
-
-def remove_empty_folders(folder: Path, top: Path) -> None:
-    """Remove the empty folders below `top`, which mem may have created."""
-    with suppress(OSError):
-        while folder != top and folder.is_relative_to(top):
-            folder.rmdir()
-            folder = folder.parent
-
-
-def hide_from_git(project: Path, path: Path) -> None:
-    """Make git ignore the settings of a project. Raises RejectedError if git tracks them."""
-    inner = path.relative_to(project).as_posix()
-    repository = find_repository(project)
-    if repository is None or is_git_success(project, "check-ignore", "-q", "--", inner):
-        return
-    if is_tracked(project, inner):
-        hint = "leave out --project: then mem writes to your own settings"
-        raise RejectedError(f"git tracks {inner}, so the path of your mem would be committed", hint)
-    add_lines(repository.git_folder / "info" / "exclude", [f"/{inner}"])
-
-
-def show_to_git(project: Path, path: Path) -> None:
-    repository = find_repository(project)
-    exclude = repository.git_folder / "info" / "exclude" if repository else None
-    if exclude and exclude.is_file() and not path.exists():
-        line = f"/{path.relative_to(project).as_posix()}\n"
-        text = exclude.read_text("utf-8", "surrogateescape")
-        if line in text:
-            write_atomically(exclude, text.replace(line, "").encode("utf-8", "surrogateescape"))
-
-
-def is_tracked(project: Path, inner: str) -> bool:
-    return is_git_success(project, "ls-files", "--error-unmatch", "--", inner)
-
-
-def is_git_success(project: Path, *arguments: str) -> bool:
-    try:
-        run_git(project, *arguments)
-    except MemError:
-        return False
-    return True
-
 
 STRING = r'"(?:[^"\\\n]|\\.)*"'
 COMMENT = re.compile(rf"({STRING})|//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -165,45 +70,8 @@ class Node:
         return next((child for child in self.children if child.key == key), None)
 
 
-def skip_blanks(text: str, position: int) -> int:
-    while text[position : position + 1].isspace():
-        position += 1
-    return position
-
-
-def blank(match: re.Match[str]) -> str:
-    """Return a string as it is, and blanks of the same length for anything else."""
-    return match[1] or re.sub(r"[^\n]", " ", match[0])
-
-
-def parse_settings(text: str) -> Node | None:
-    """Return the root of a settings text, or None if it is blank. Raises SettingsError."""
-    plain = LAST_COMMA.sub(blank, COMMENT.sub(blank, text.replace("\ufeff", " ", 1)))
-    start = skip_blanks(plain, 0)
-    if start == len(plain):
-        return None
-    try:
-        root = Node(plain, start, start)
-    except json.JSONDecodeError as error:
-        raise SettingsError(error.pos, error.msg[:1].lower() + error.msg[1:]) from None
-    except RecursionError:
-        raise SettingsError(0, "the settings are nested too deeply") from None
-    if not isinstance(root.value, dict) or plain[root.end :].strip():
-        raise SettingsError(root.end, "the settings are not one object")
-    return root
-
-
-def add_values(text: str, values: Mapping[str, Any]) -> str:
-    """Return a settings text with more values. Objects and lists in it are extended."""
-    root = parse_settings(text)
-    newline = "\r\n" if "\r\n" in text else "\n"
-    indented = re.search(r"\n([ \t]+)\S", text)
-    layout = Layout(newline, indented[1] if indented else "  ")
-    if root is None:
-        return layout.render(values, 0) + text
-    for position, inserted in sorted(layout.list_insertions(root, values, 1), reverse=True):
-        text = text[:position] + inserted + text[position:]
-    return text
+Finder = Callable[[Node], Sequence[Sequence[Node]]]
+"""Finds values: for each one the nodes from the root to the value."""
 
 
 class Layout(NamedTuple):
@@ -239,20 +107,30 @@ class Layout(NamedTuple):
                 yield node.bracket + 1, f",{margin}".join(added)
 
 
-Finder = Callable[[Node], Sequence[Sequence[Node]]]
-"""Finds values: for each one the nodes from the root to the value."""
+def add_values(text: str, values: Mapping[str, Any]) -> str:
+    """Return a settings text with more values. Objects and lists in it are extended."""
+    root = parse_settings(text)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    indented = re.search(r"\n([ \t]+)\S", text)
+    layout = Layout(newline, indented[1] if indented else "  ")
+    if root is None:
+        return layout.render(values, 0) + text
+    for position, inserted in sorted(layout.list_insertions(root, values, 1), reverse=True):
+        text = text[:position] + inserted + text[position:]
+    return text
 
 
 def remove_values(text: str, find: Finder) -> str:
-    """Return a settings text without the values that `find` finds, and without the containers
-    that were created for them.
+    """Return a settings text without the values that `find` finds.
+
+    The containers that were created for them are removed too.
     """
     while True:
         root = parse_settings(text)
         paths = find(root) if root else ()
         if not paths:
             return text
-        # The last one first: only then is the first one next to the bracket until the end.
+        # From the last value to the first, so that the first stays next to its bracket until then.
         start, end = find_cut(text, paths[-1])
         text = text[:start] + text[end:]
 
@@ -270,3 +148,127 @@ def find_cut(text: str, path: Sequence[Node]) -> tuple[int, int]:
         if node.start == before:
             return node.start, node.end
     return path[0].start, path[0].end
+
+
+def parse_settings(text: str) -> Node | None:
+    """Return the root of a settings text, or None if it is blank. Raises SettingsError."""
+    plain = LAST_COMMA.sub(blank, COMMENT.sub(blank, text.replace("\ufeff", " ", 1)))
+    start = skip_blanks(plain, 0)
+    if start == len(plain):
+        return None
+    try:
+        root = Node(plain, start, start)
+    except json.JSONDecodeError as error:
+        raise SettingsError(error.pos, error.msg[:1].lower() + error.msg[1:]) from None
+    except RecursionError:
+        raise SettingsError(0, "the settings are nested too deeply") from None
+    if not isinstance(root.value, dict) or plain[root.end :].strip():
+        raise SettingsError(root.end, "the settings are not one object")
+    return root
+
+
+def blank(match: re.Match[str]) -> str:
+    """Return a matched string unchanged, and blanks in the place of a comment or comma."""
+    return match[1] or re.sub(r"[^\n]", " ", match[0])
+
+
+def skip_blanks(text: str, position: int) -> int:
+    while text[position : position + 1].isspace():
+        position += 1
+    return position
+
+
+def read_settings(path: Path) -> str:
+    """Return the text of a settings file or page; empty if there is none."""
+    if not path.exists():
+        return ""
+    if not path.is_file():
+        raise RejectedError(f"{path} is not a file")
+    data = path.read_bytes()
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        hint = "convert it, for example with iconv; nothing was changed"
+        raise RejectedError(f"{path}:{line}: not UTF-8", hint) from None
+
+
+def save_text(path: Path, text: str | None, base: Path, top: Path | None = None) -> list[str]:
+    """Write a settings file, or delete it if there is no text. Return the changed paths.
+
+    A link must lead into `base`. Empty folders below `top`, by default `base`, are removed.
+
+    Users keep settings in a repository of dotfiles and link to them, so a link stays a link.
+    """
+    check_inside(path, base)
+    target = path.resolve()
+    try:
+        if text is not None:
+            write_atomically(target, text.encode())
+        else:
+            target.unlink()
+            remove_empty_folders(target.parent, (top or base).resolve())
+    except OSError as error:
+        raise RejectedError(f"cannot write {path}: {error.strerror}") from None
+    return [str(path)]
+
+
+@contextmanager
+def report_line(path: Path, text: str) -> Iterator[None]:
+    """Turn a SettingsError in the block into a RejectedError that names the line."""
+    try:
+        yield
+    except SettingsError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise RejectedError(
+            f"{path}:{line}: {error.reason}", "fix this line and try again; nothing was changed"
+        ) from None
+
+
+def check_inside(path: Path, base: Path) -> None:
+    """Refuse a link in a cloned project that leads to a file outside of `base`."""
+    target = path.resolve()
+    if not target.is_relative_to(base.resolve()):
+        raise RejectedError(f"{path} is a link to {target}", "change that file yourself")
+
+
+def remove_empty_folders(folder: Path, top: Path) -> None:
+    """Remove the empty folders below `top`, which mem may have created."""
+    with suppress(OSError):
+        while folder != top and folder.is_relative_to(top):
+            folder.rmdir()
+            folder = folder.parent
+
+
+def hide_from_git(project: Path, path: Path) -> None:
+    """Make git ignore the settings of a project. Raises RejectedError if git tracks them."""
+    inner = path.relative_to(project).as_posix()
+    repository = find_repository(project)
+    if repository is None or is_git_success(project, "check-ignore", "-q", "--", inner):
+        return
+    if is_tracked(project, inner):
+        hint = "leave out --project: then mem writes to your own settings"
+        raise RejectedError(f"git tracks {inner}, so the path of your mem would be committed", hint)
+    add_lines(repository.git_folder / "info" / "exclude", [f"/{inner}"])
+
+
+def show_to_git(project: Path, path: Path) -> None:
+    repository = find_repository(project)
+    exclude = repository.git_folder / "info" / "exclude" if repository else None
+    if exclude and exclude.is_file() and not path.exists():
+        line = f"/{path.relative_to(project).as_posix()}\n"
+        text = exclude.read_text("utf-8", "surrogateescape")
+        if line in text:
+            write_atomically(exclude, text.replace(line, "").encode("utf-8", "surrogateescape"))
+
+
+def is_tracked(project: Path, inner: str) -> bool:
+    return is_git_success(project, "ls-files", "--error-unmatch", "--", inner)
+
+
+def is_git_success(project: Path, *arguments: str) -> bool:
+    try:
+        run_git(project, *arguments)
+    except MemError:
+        return False
+    return True

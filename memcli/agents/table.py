@@ -1,6 +1,7 @@
 """The agents that mem connects to: their settings files, and the moments of their conversations.
 
-Another agent, or another moment, is a row here.
+To connect another agent, or to use another moment, add a row. The functions below the table find
+an agent's files on this machine.
 """
 
 import shutil
@@ -13,8 +14,8 @@ from ..context import Context
 from ..errors import NotFoundError, UsageError
 from ..store import find_repository
 
-# Events at which an agent runs mem, as the agents call them: the moment, and the seconds after
-# which the agent goes on without mem.
+# The names that agents give their events, each with the moment, and with the seconds after which
+# the agent continues without mem.
 EVENTS: Mapping[str, tuple[str, int]] = {
     "SessionStart": ("start", 10),
     "SubagentStart": ("start", 10),
@@ -45,11 +46,11 @@ class Agent(NamedTuple):
     user_page: str = ""  # the same for all projects, in its folder
     variable: str = ""  # names another folder
     events: tuple[str, ...] = ()  # keys of EVENTS
-    tools: str = ""  # which tools it reports, as a pattern of its settings; empty: all
+    tools: str = ""  # a pattern of the tools whose calls it reports; empty: all tools
     second: int = 1  # what its settings call a second
-    first_values: Mapping[str, Any] = {}  # what a new settings file must contain
+    first_values: Mapping[str, Any] = {}  # required in a new settings file
     mcp_key: str = ""  # without hooks: the key of the MCP servers
-    next_step: str = ""  # what the user has to do before it works
+    next_step: str = ""  # the user must do this before it works
     minimum: str = ""  # the oldest version that shows memories at every moment
 
 
@@ -165,7 +166,7 @@ def find_settings(context: Context, agent: Agent, project: Path | None) -> Path:
 
 
 def find_base(context: Context, path: Path) -> Path:
-    """Return the folder that the target of a link to a user's settings must be in."""
+    """Return the folder in which a link to the user's settings must end."""
     home = context.environment.get("HOME", "")
     return Path(home) if home and path.is_relative_to(home) else path.parent
 
@@ -178,5 +179,6 @@ def find_page(context: Context, agent: Agent, project: Path | None) -> Path | No
 
 
 def find_project(context: Context) -> Path:
+    """Return the top folder of the repository around the working folder, or that folder."""
     repository = find_repository(context.folder)
     return repository.top if repository else context.folder

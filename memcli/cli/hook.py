@@ -22,7 +22,7 @@ LARGEST = 16 * 1024 * 1024  # bytes of an event
 SILENCE = 1.0  # seconds to wait for an agent that does not close its end
 TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
 SERVED_EVENTS = (b"SessionStart", b"UserPromptSubmit")
-# They have no answer, so the agent need not wait.
+# The agent expects no answer to these, so it need not wait.
 SILENT_EVENTS = ("Stop", "StopFailure", "SessionEnd")
 MARKS = ("mem.yaml", "memory/mem.yaml")  # of a folder with a workspace
 
@@ -37,7 +37,7 @@ def run_hook_process(arguments: Sequence[str]) -> int:
             if not answer_from_server(environment, agent, data):
                 answer_event(environment, agent, data)
     except Exception as error:
-        from ..agents.hooks import log_error
+        from ..api import log_error
 
         with suppress(Exception):
             log_error(build_hook_context(os.getcwd()), agent, error)
@@ -55,7 +55,7 @@ def read_input(descriptor: int) -> bytes:
         part = os.read(descriptor, 1 << 20)
         if not part:
             break
-        # The rest is read too, or the agent would see a closed pipe.
+        # A longer event is read to its end, or the agent would see a closed pipe.
         if len(data) <= LARGEST:
             data += part
     return bytes(data)
@@ -68,7 +68,9 @@ def answer_from_server(environment: Mapping[str, str], agent: str, data: bytes) 
     from . import ask
 
     address = ask.find_address(environment)
-    answer = ask.ask(address, ["hook", "run", agent], data) if os.path.exists(address) else None
+    answer = (
+        ask.ask_server(address, ["hook", "run", agent], data) if os.path.exists(address) else None
+    )
     if answer is None:
         return False
     write_output(answer[2].decode("utf-8", "surrogateescape"))
@@ -84,7 +86,7 @@ def answer_from_server(environment: Mapping[str, str], agent: str, data: bytes) 
 
 
 def finish_served(agent: str, data: bytes) -> None:
-    """Do what is left of an event that `mem serve` has answered."""
+    """Do the background work of an event that `mem serve` has answered."""
     from ..agents.events import read_event
 
     event, agent = read_event(agent, data, os.getcwd())
@@ -140,7 +142,7 @@ def build_hook_context(folder: str) -> "Context":
 
 
 def find_places(folder: str) -> "tuple[Sequence[Place], int]":
-    """Find the workspaces of a folder that no earlier hook of the session has saved."""
+    """Find the workspaces of a folder, if no earlier hook of the session has saved them."""
     from ..agents.quick import build_places
     from ..api import open_all
     from ..errors import MemError
@@ -180,7 +182,7 @@ def run_in_background(work: Callable[[], None]) -> None:
 
 
 def do_work(event: "Event", agent: str, state_folder: str) -> None:
-    """Do what an event needs in the background.
+    """Do the background work of an event.
 
     With a state folder, the events of a session are recorded one after the other.
     """
@@ -208,7 +210,7 @@ def do_work(event: "Event", agent: str, state_folder: str) -> None:
 
 
 def can_have_workspace(environment: Mapping[str, str], data: bytes) -> bool:
-    """Return False if an event is from a folder without a workspace, and there is no own one."""
+    """Return whether the folder of an event, or its user, may have a workspace."""
     if environment.get("MEM_WORKSPACE"):
         return True
     own = find_home_folder(environment, "XDG_DATA_HOME", ".local/share")

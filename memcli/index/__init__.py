@@ -1,4 +1,4 @@
-"""The search index: derived from the files, rebuilt whenever they change."""
+"""The search index. It is derived from the files, and updated whenever they change."""
 
 import os
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 if TYPE_CHECKING:
     from .database import FILE, TOKENIZER, open_database, read_passages
     from .filters import Filter, build_chunk_sql, build_filter, build_sql, find_files, parse_date
-    from .forgotten import ForgottenTexts, load_forgotten
+    from .forgotten import ForgottenTexts
     from .index import COLUMNS, KINDS, Index, IndexedEntry, build_entry, open_index
     from .model import open_embedder, prepare_model
     from .reader import ParsedFile, read_entry_file
@@ -34,7 +34,7 @@ __getattr__ = import_lazily(
     {
         "database": "FILE TOKENIZER open_database read_passages",
         "filters": "Filter build_chunk_sql build_filter build_sql find_files parse_date",
-        "forgotten": "ForgottenTexts load_forgotten",
+        "forgotten": "ForgottenTexts",
         "index": "COLUMNS Index IndexedEntry KINDS build_entry open_index",
         "model": "open_embedder prepare_model",
         "reader": "ParsedFile read_entry_file",

@@ -64,8 +64,8 @@ create table spellings(word text primary key) without rowid;
 create table vectors(hash blob primary key, vector integer not null) without rowid;
 """
 VERSION = int(build_digest(f"{READER_VERSION}{SCHEMA}".encode())[:7], 16)
-# Errors of the circumstances. The index itself is sound.
-CIRCUMSTANCES = (
+# Errors that have an external cause. The index itself is sound.
+EXTERNAL_ERRORS = (
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
     sqlite3.SQLITE_READONLY,
@@ -154,7 +154,7 @@ def prepare(connection: sqlite3.Connection) -> sqlite3.Connection:
     if version or connection.execute("select count(*) from sqlite_master").fetchone()[0]:
         connection.close()
         raise sqlite3.DatabaseError("an index of another version")
-    # Readers do not wait for a writer in this mode, nor the other way round.
+    # In this mode readers and a writer do not wait for each other.
     connection.execute("pragma journal_mode = wal")
     connection.execute("pragma synchronous = normal")
     connection.executescript(f"begin immediate; {SCHEMA} pragma user_version = {VERSION}; commit;")
@@ -168,10 +168,10 @@ def delete_database(folder: Path) -> None:
             (folder / name).unlink()
 
 
-def is_circumstance(error: sqlite3.Error) -> bool:
+def is_external_error(error: sqlite3.Error) -> bool:
     """Return whether the database is sound, but locked, read-only or on a full disk."""
     code = getattr(error, "sqlite_errorcode", None)
-    return code is not None and code & 0xFF in CIRCUMSTANCES
+    return code is not None and code & 0xFF in EXTERNAL_ERRORS
 
 
 def is_busy(error: sqlite3.Error) -> bool:

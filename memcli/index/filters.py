@@ -14,7 +14,7 @@ CONDITION = re.compile(r"\s*([\w.-]+)\s*(>=|<=|!=|=|>|<|~)\s*(.*?)\s*", re.DOTAL
 
 
 class Filter(NamedTuple):
-    """What may be found. Empty values allow everything, except that only active entries are."""
+    """The files and chunks that may be found. Empty values allow everything."""
 
     kinds: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ def build_filter(
     for status in statuses:
         if status not in (*STATUSES, "all"):
             raise UsageError(f"unknown status {status!r}", f"one of: {', '.join(STATUSES)}, all")
-    # No condition at all.
+    # Without statuses there is no condition.
     if "all" in statuses:
         statuses = ()
     return Filter(
@@ -62,6 +62,7 @@ def build_filter(
 
 
 def parse_date(text: str, now: datetime, zone: tzinfo) -> tuple[datetime, datetime]:
+    """Return the first and last moment of a date that a person typed. Raises UsageError."""
     period = parse_period(text, now, zone)
     if period is None:
         raise UsageError(

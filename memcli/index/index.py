@@ -13,7 +13,7 @@ from .database import (
     Database,
     delete_database,
     is_busy,
-    is_circumstance,
+    is_external_error,
     open_database,
 )
 from .refresh import Progress, refresh
@@ -78,7 +78,7 @@ class Index:
         self.workspace = workspace
         self.database = database
         self.messages: list[str] = []
-        # Of a part of a larger index: its other texts, and how many texts have a word.
+        # If this is a part of a larger index: its other texts, and how many texts have each word.
         self.texts_elsewhere = 0
         self.frequencies: Mapping[str, int] = {}
         self._matrix: Matrix | None = None
@@ -93,7 +93,7 @@ class Index:
             try:
                 return refresh(self.database, self.workspace, progress, with_sessions=with_sessions)
             except sqlite3.OperationalError as error:
-                if not is_circumstance(error):
+                if not is_external_error(error):
                     raise
                 if not is_busy(error):
                     self.messages.append("the index cannot be saved here, so this takes longer")
@@ -104,7 +104,7 @@ class Index:
         raise UnavailableError("the index cannot be used", "rebuild it: mem index --rebuild")
 
     def rebuild(self) -> None:
-        """Delete the index and start an empty one. The vectors' file is written anew with it."""
+        """Delete the index and start an empty one. The file of vectors is replaced too."""
         folder = self.database.folder
         self.database.connection.close()
         if folder is not None:
@@ -156,7 +156,7 @@ class Index:
         except OSError:
             return int(pending)  # a full disk
         except sqlite3.OperationalError as error:
-            if not is_circumstance(error):
+            if not is_external_error(error):
                 raise
             return int(pending)
 

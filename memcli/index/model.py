@@ -34,6 +34,9 @@ BULK_BATCH = 256
 QUICK_BATCH = 1024
 # Characters per word piece that the tokenizer sees; the rest of a huge text is never tokenized.
 CHARACTERS_PER_TOKEN = 64
+ROW_BYTES = 4 * DIMENSION  # of a vector in the file
+# Chunks embedded together: small enough to stop within a time limit.
+SLICE = 64
 
 
 class Embedder:
@@ -108,6 +111,63 @@ class Embedder:
         return unit
 
 
+class Matrix:
+    """The vectors of an index."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        folder = database.matrix_folder
+        self.path = folder / MATRIX_FILE if folder else None
+        # Rows after those of the file, of an index that cannot be saved.
+        self.in_memory: list[np.ndarray] = []
+
+    def count_rows(self) -> int:
+        row = self.database.run("select coalesce(max(vector), -1) + 1 from vectors").fetchone()
+        return int(row[0])
+
+    def load(self) -> "np.ndarray":
+        """Return all vectors, (n, 384) float32, mapped from the file."""
+        import numpy as np
+
+        rows = self.count_rows() - sum(map(len, self.in_memory))
+        stored = np.empty((0, DIMENSION), np.float32)
+        if rows and self.path and self.path.exists():
+            if self.path.stat().st_size >= rows * ROW_BYTES:
+                stored = np.memmap(self.path, np.float32, "r", shape=(rows, DIMENSION))
+        if rows and not len(stored):
+            self.discard()
+        return np.concatenate([stored, *self.in_memory]) if self.in_memory else stored
+
+    def discard(self) -> None:
+        """Forget the vectors of a file that is shorter than it should be."""
+        with self.database.write():
+            self.database.run("delete from vectors")
+            self.database.run("update chunks set vector = null")
+            self.database.run("delete from meta where key = 'rows'")
+
+    def append(
+        self, chunks: Sequence[int], digests: Sequence[bytes], vectors: "np.ndarray"
+    ) -> None:
+        """Add vectors to the file, then to the tables, so that no row exists without its bytes."""
+        with self.database.write():
+            first = self.count_rows()
+            if self.database.folder is None or self.path is None:
+                self.in_memory.append(vectors)
+            else:
+                descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
+                try:
+                    os.pwrite(descriptor, vectors.tobytes(), first * ROW_BYTES)
+                    # After a power cut the tables must not name rows that are zeros.
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+            rows = range(first, first + len(chunks))
+            many = self.database.connection.executemany
+            many("insert or replace into vectors values(?, ?)", zip(digests, rows, strict=True))
+            many("update chunks set vector = ? where hash = ?", zip(rows, digests, strict=True))
+            self.database.run("delete from meta where key = 'rows'")
+
+
 def open_embedder(cache: Path | None, *, is_bulk: bool) -> Embedder:
     """Open the model. Raises UnavailableError if it is missing or damaged.
 
@@ -119,6 +179,46 @@ def open_embedder(cache: Path | None, *, is_bulk: bool) -> Embedder:
     tokenizer = open_tokenizer()
     session = open_prepared_session(file, cache, is_bulk) or open_session(file, is_bulk=is_bulk)
     return Embedder(session, tokenizer, is_bulk=is_bulk)
+
+
+def prepare_model(cache: Path | None) -> None:
+    """Make the prepared copy, if there is none: with it a prompt waits 100 ms less."""
+    if cache is not None and not find_prepared_folder(cache).is_dir():
+        open_embedder(cache, is_bulk=True)
+
+
+def embed_missing(
+    database: Database,
+    matrix: Matrix,
+    embedder: Embedder,
+    seconds: float | None,
+    first: Sequence[int] = (),
+    progress: Any = None,
+    *,
+    where: str = "vector is null",
+) -> int:
+    """Embed chunks without a vector until the time is up, `first` before others.
+
+    Returns how many are left.
+    """
+    rows = database.run(
+        f"select hash, chunk, file, prefix, start, stop from chunks where {where} order by chunk"
+    ).fetchall()
+    wanted = set(first)
+    rows.sort(key=lambda row: row[1] not in wanted)
+    pending = list({row[0]: row for row in rows}.values())
+    deadline = None if seconds is None else time.monotonic() + seconds
+    done = 0
+    size = SLICE if seconds is not None else SLICE * 16
+    while done < len(pending) and (deadline is None or time.monotonic() < deadline):
+        part = pending[done : done + size]
+        texts = read_passages(database, [row[2:] for row in part])
+        vectors = embedder.embed([text or " " for text in texts])
+        matrix.append([row[1] for row in part], [row[0] for row in part], vectors)
+        done += len(part)
+        if progress:
+            progress(done, len(pending))
+    return len(pending) - done
 
 
 def get_model_file(cache: Path | None) -> Path:
@@ -183,7 +283,7 @@ def open_session(file: Path, *, is_bulk: bool, is_prepared: bool = False) -> Any
 
 
 def open_prepared_session(file: Path, cache: Path | None, is_bulk: bool) -> Any:
-    """Open the prepared copy of the model, which bulk work makes first. None without one."""
+    """Open the prepared copy of the model, or return None. Bulk work makes the copy first."""
     if cache is None:
         return None
     folder = find_prepared_folder(cache)
@@ -202,12 +302,6 @@ def open_prepared_session(file: Path, cache: Path | None, is_bulk: bool) -> Any:
     except UnavailableError:
         remove_folder(folder)
         return None
-
-
-def prepare_model(cache: Path | None) -> None:
-    """Make the prepared copy, if there is none: with it a prompt waits 100 ms less."""
-    if cache is not None and not find_prepared_folder(cache).is_dir():
-        open_embedder(cache, is_bulk=True)
 
 
 def find_prepared_folder(cache: Path) -> Path:
@@ -285,99 +379,3 @@ def remove_folder(folder: Path) -> None:
     from shutil import rmtree
 
     rmtree(folder, ignore_errors=True)
-
-
-ROW_BYTES = 4 * DIMENSION
-# Chunks embedded together: small enough to stop within a time limit.
-SLICE = 64
-
-
-class Matrix:
-    """The vectors of an index."""
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        folder = database.matrix_folder
-        self.path = folder / MATRIX_FILE if folder else None
-        # Rows after those of the file, of an index that cannot be saved.
-        self.in_memory: list[np.ndarray] = []
-
-    def count_rows(self) -> int:
-        row = self.database.run("select coalesce(max(vector), -1) + 1 from vectors").fetchone()
-        return int(row[0])
-
-    def load(self) -> "np.ndarray":
-        """Return all vectors, (n, 384) float32, mapped from the file."""
-        import numpy as np
-
-        rows = self.count_rows() - sum(map(len, self.in_memory))
-        stored = np.empty((0, DIMENSION), np.float32)
-        if rows and self.path and self.path.exists():
-            if self.path.stat().st_size >= rows * ROW_BYTES:
-                stored = np.memmap(self.path, np.float32, "r", shape=(rows, DIMENSION))
-        if rows and not len(stored):
-            self.discard()
-        return np.concatenate([stored, *self.in_memory]) if self.in_memory else stored
-
-    def discard(self) -> None:
-        """Forget the vectors of a file that is shorter than it should be."""
-        with self.database.write():
-            self.database.run("delete from vectors")
-            self.database.run("update chunks set vector = null")
-            self.database.run("delete from meta where key = 'rows'")
-
-    def append(
-        self, chunks: Sequence[int], digests: Sequence[bytes], vectors: "np.ndarray"
-    ) -> None:
-        """Add vectors to the file, then to the tables, so that no row exists without its bytes."""
-        with self.database.write():
-            first = self.count_rows()
-            if self.database.folder is None or self.path is None:
-                self.in_memory.append(vectors)
-            else:
-                descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
-                try:
-                    os.pwrite(descriptor, vectors.tobytes(), first * ROW_BYTES)
-                    # After a power cut the tables must not name rows that are zeros.
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
-            rows = range(first, first + len(chunks))
-            many = self.database.connection.executemany
-            many("insert or replace into vectors values(?, ?)", zip(digests, rows, strict=True))
-            many("update chunks set vector = ? where hash = ?", zip(rows, digests, strict=True))
-            self.database.run("delete from meta where key = 'rows'")
-
-
-def embed_missing(
-    database: Database,
-    matrix: Matrix,
-    embedder: Embedder,
-    seconds: float | None,
-    first: Sequence[int] = (),
-    progress: Any = None,
-    *,
-    where: str = "vector is null",
-) -> int:
-    """Embed chunks without a vector until the time is up, `first` before others.
-
-    Returns how many are left.
-    """
-    rows = database.run(
-        f"select hash, chunk, file, prefix, start, stop from chunks where {where} order by chunk"
-    ).fetchall()
-    wanted = set(first)
-    rows.sort(key=lambda row: row[1] not in wanted)
-    pending = list({row[0]: row for row in rows}.values())
-    deadline = None if seconds is None else time.monotonic() + seconds
-    done = 0
-    size = SLICE if seconds is not None else SLICE * 16
-    while done < len(pending) and (deadline is None or time.monotonic() < deadline):
-        part = pending[done : done + size]
-        texts = read_passages(database, [row[2:] for row in part])
-        vectors = embedder.embed([text or " " for text in texts])
-        matrix.append([row[1] for row in part], [row[0] for row in part], vectors)
-        done += len(part)
-        if progress:
-            progress(done, len(pending))
-    return len(pending) - done

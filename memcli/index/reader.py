@@ -35,7 +35,8 @@ from ..formats import (
     replace_promoted_line,
 )
 from ..formats import chunks as cutting
-from ..store import Workspace, find_tags, find_title, render_canvas
+from ..secrets import redact, scan
+from ..store import Workspace, find_tags, find_title, has_secret_name, render_canvas
 from .forgotten import ForgottenTexts
 from .scan import Stat
 
@@ -103,8 +104,6 @@ def parse_file(
     workspace: Workspace, path: str, data: bytes, stat: Stat, forgotten: ForgottenTexts
 ) -> ParsedFile:
     """Parse the bytes of a file and pass its text through the gate. Bad content raises nothing."""
-    from ..store import has_secret_name  # which a search that reads no file does not need
-
     parsed = ParsedFile(path, workspace.get_kind(path), stat, build_digest(data))
     if has_secret_name(path):
         reason = "its name contains a secret: rename the file"
@@ -165,15 +164,13 @@ def pass_gate(
 ) -> str:
     """Return a text without embedded data, secrets and forgotten passages.
 
-    `line` is the line of a text that is one line of the file, for the problems.
+    If the text is a single line of the file, `line` is its number, for the problems.
     """
     text, hidden = forgotten.hide(cutting.remove_embedded_data(text))
     parsed.hidden += hidden
     if hidden:
         reason = "repeats a forgotten memory: hidden in every output"
         parsed.problems.append(Problem(line or 1, reason, "forgotten"))
-    from ..secrets import redact, scan
-
     findings = scan(text, personal=workspace.settings["secrets.personal"])
     parsed.masked += len(findings)
     for finding in findings:
@@ -240,7 +237,7 @@ def read_entry_file(
 def complete_note(
     workspace: Workspace, entry: Entry, path: str, document: frontmatter.Document
 ) -> Entry:
-    """Return the entry of a note with what Obsidian finds in its text and in its name."""
+    """Return the entry of a note with the tags and the title that Obsidian finds for it."""
     tags = tuple(dict.fromkeys([*entry.tags, *find_tags(document.body)]))
     entry = replace(entry, tags=tags, title=entry.title or find_title(document.body, path))
     # People write the notes of a vault, but not those of Claude Code.

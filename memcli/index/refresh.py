@@ -1,4 +1,4 @@
-"""Bring the index in step with the files as they are now."""
+"""Bring the index in step with the files on disk."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ def refresh(
     lock of the index.
     """
     check_settings(database, workspace)
-    # Before the scan: what another process notes from now on is newer than our listing.
+    # Before the scan: a note that another process makes from now on is newer than our listing.
     began = time.time_ns()
     listing = scan_workspace(workspace)
     purged = repr(
@@ -51,7 +51,7 @@ def refresh(
     is_complete, changed = len(read) == len(changed), read
     known = {format_path(path) for path in listing.stats}
     deleted = [
-        row for path, row in rows.items() if path not in known and is_gone(row, listing, began)
+        row for path, row in rows.items() if path not in known and is_deleted(row, listing, began)
     ]
     store_listing_problems(database, listing)
     if not changed and not deleted and database.get_meta("purged") in (purged, None):
@@ -116,7 +116,7 @@ def find_changed_files(workspace: Workspace, listing: Listing, rows: dict[str, A
     return changed
 
 
-def is_gone(row: Any, listing: Listing, began: int) -> bool:
+def is_deleted(row: Any, listing: Listing, began: int) -> bool:
     """Return whether a file was deleted, rather than unreadable or new since the scan began."""
     path, noted = row[0], row[6]
     return noted < began and not (listing.unread and path.startswith(tuple(listing.unread)))

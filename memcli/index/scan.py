@@ -1,4 +1,4 @@
-"""List the files of a workspace with their stats. Reads no contents and follows no links out."""
+"""List the files of a workspace with their stats, without reading them or following links out."""
 
 import marshal
 import os
@@ -168,7 +168,7 @@ def format_path(path: str) -> str:
 
 def remove_leftovers(workspace: Workspace) -> list[str]:
     """Delete the temporary files of killed commands, and return their paths."""
-    from ..store import hold_lock, remove_temporary_file
+    from ..store import hold_lock, remove_temporary_file  # which a search does not need
 
     with hold_lock(workspace):
         leftovers = scan_workspace(workspace).leftovers

@@ -6,7 +6,7 @@ COARSE_NANOSECONDS = 2_000_000_000  # file systems that store whole seconds
 
 
 def is_settled(stat: tuple[int, int, int, int], noted: int) -> bool:
-    """Return whether a file that was noted then cannot have changed since with the same stat."""
+    """Return whether a file cannot have changed with the same stat since it was noted."""
     newest = max(stat[0], stat[1])
     margin = COARSE_NANOSECONDS if newest % 1_000_000_000 == 0 else RACY_NANOSECONDS
     return newest + margin < noted

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from .. import data
-from ..formats import split_words
+from ..formats import WORD, split_words
 
 MOST_TERMS = 64
 # Thai, Lao, Burmese, Khmer, Chinese, Japanese and Korean: no blanks between words, or particles
@@ -20,7 +20,6 @@ UNSPACED = (
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-WORD = re.compile(r"[^\W_]+")
 HIDDEN = re.compile(
     r"\b(?=\w*(?:[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|_|\d,\d{3}))[\w,]+|\w+-\w+(?:-\w+)?"
 )
@@ -146,7 +145,7 @@ def find_content_words(text: str) -> set[str]:
 
 
 def is_one_edit_apart(first: str, second: str) -> bool:
-    """Return whether two words differ by one letter more, less, replaced, or swapped."""
+    """Return whether two words differ by one letter: added, removed, replaced or swapped."""
     if abs(len(first) - len(second)) > 1 or first == second:
         return False
     start = 0

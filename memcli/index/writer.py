@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from ..formats import (
+    WORD,
     Entry,
     Problem,
     build_digest,
@@ -20,7 +21,7 @@ from .database import Database
 from .forgotten import ForgottenTexts, load_forgotten
 from .reader import ParsedFile, parse_file, read_bytes
 from .scan import format_path
-from .words import WORD, build_index_text, fold_letters
+from .words import build_index_text, fold_letters
 
 # Bounded: in a text of 100,000 brackets each would search to the end.
 WIKI_LINK = re.compile(r"\[\[([^\]|#\n]{1,200})")
@@ -222,13 +223,13 @@ def store_chunks(database: Database, file: int, parsed: ParsedFile) -> None:
 
 
 def store_spellings(database: Database, words: Iterable[str]) -> None:
-    """Store the words that may be meant by a mistyped one."""
+    """Store the words that a mistyped word may mean."""
     rows = [(fold_letters(word),) for word in words if word.isalpha() and 3 < len(word) < 30]
     database.connection.executemany("insert or ignore into spellings values(?)", rows)
 
 
 def rebuild_spellings(database: Database) -> None:
-    """Leave no word in the table that only deleted texts contained."""
+    """Remove words that only deleted texts contained."""
     with database.write():
         database.run("delete from spellings")
         for title, body in database.run("select title, body from words").fetchall():
@@ -236,7 +237,7 @@ def rebuild_spellings(database: Database) -> None:
 
 
 def delete_file(database: Database, file: int) -> None:
-    """Delete everything that the tables hold of a file."""
+    """Delete all rows of a file."""
     run = database.run
     run("delete from words where rowid in (select chunk from chunks where file = ?)", (file,))
     for table in ("texts", "problems", "entries", "names", "links", "chunks", "files"):
