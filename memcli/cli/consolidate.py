@@ -13,7 +13,7 @@ from ..consolidate.consolidate import (
     find_due_sessions,
     save_agent_reply,
 )
-from ..consolidate.queue import hold_queue, run_consolidation
+from ..consolidate.queue import WAIT_SECONDS, hold_queue, run_consolidation
 from ..context import Context
 from ..errors import BusyError, LlmError, UsageError
 from ..formats import count_noun, shorten
@@ -32,7 +32,6 @@ SESSION_FIELDS = (
     "undo",
 )
 CONSOLIDATE_FIELDS = (*SESSION_FIELDS, "batch", "prompt")
-WAIT_SECONDS = 120.0  # for a consolidation in the background
 NOTHING = "Nothing to consolidate."
 SAVED = ("saved", "restored", "confirmed")
 LABELS = {
@@ -93,7 +92,7 @@ def run_consolidate(
         done = consolidate_sessions(
             workspace, sessions, is_forced=is_forced, use_llm=not no_llm, is_dry_run=True
         )
-        return render(context, workspace, done, [])
+        return render_batches(context, workspace, done, [])
     try:
         done, messages = run_consolidation(
             workspace,
@@ -107,9 +106,9 @@ def run_consolidate(
         if background:
             return Result()
         raise
-    result = render(context, workspace, done, messages)
+    result = render_batches(context, workspace, done, messages)
     if background:
-        # The log of the workspace records problems, and nobody reads anything else.
+        # Nobody reads this output. The log of the workspace records problems.
         result = Result(messages=result.messages if result.exit_code else ())
     return result
 
@@ -134,16 +133,16 @@ def save_agent_answer(context: Context, workspace: Workspace, answer: str) -> Re
             raise UsageError(f"cannot read {answer}: {error.strerror}") from None
     with hold_queue(workspace, WAIT_SECONDS):
         try:
-            return render(context, workspace, [save_agent_reply(workspace, text)], [])
+            return render_batches(context, workspace, [save_agent_reply(workspace, text)], [])
         except LlmError as error:
             # Nothing was stored, and the agent can answer again.
             raise UsageError(error.message, "answer again with one JSON object") from None
 
 
-def render(
+def render_batches(
     context: Context, workspace: Workspace, done: Sequence[BatchResult], messages: Sequence[str]
 ) -> Result:
-    """Return the sentences that were saved, and one line for the person."""
+    """Return the saved sentences, and a line for the person about them."""
     lines: list[str] = []
     rows: list[list[str]] = []
     outcomes = [outcome for item in done for outcome in item.memories]
@@ -174,7 +173,7 @@ def render(
         lines.append(f"mem: {summary}")
     elif summary:
         notes.append(summary)
-    data = {"sessions": [to_json(item) for item in done]}
+    data = {"sessions": [build_fields(item) for item in done]}
     code = LlmError.exit_code if failed else 0
     return Result(data, lines, rows, notes, exit_code=code, nothing=NOTHING)
 
@@ -193,7 +192,7 @@ def format_id(outcome: Outcome) -> str:
     return f"  ({outcome.short_id})" if outcome.short_id else ""
 
 
-def to_json(item: BatchResult) -> dict[str, object]:
+def build_fields(item: BatchResult) -> dict[str, object]:
     fields = {name: getattr(item, name) for name in SESSION_FIELDS}
     memories = [
         {"action": outcome.action, "id": outcome.id, "path": outcome.path, "text": outcome.text}

@@ -22,6 +22,7 @@ from .consolidate import BatchResult, consolidate_sessions, find_due_sessions
 from .page import shorten_page
 
 LOCK = "consolidate.lock"
+WAIT_SECONDS = 120.0  # for a consolidation in the background, if a person or an agent waits
 NICENESS = 10
 
 
