@@ -1,5 +1,6 @@
 """Forget memories, and restore them."""
 
+import shlex
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -93,7 +94,8 @@ def render_forgetting(done: ForgetResult, purge: bool, messages: list[str]) -> R
         if done.git_commits:
             lines.append(f"  git still has it in: {', '.join(dict.fromkeys(done.git_commits))}")
     else:
-        ids = [outcome.short_id for outcome in done.outcomes if not outcome.error]
+        # The id of a note is its path, which may contain blanks.
+        ids = [shlex.quote(outcome.short_id) for outcome in done.outcomes if not outcome.error]
         lines.append(KEPT.format(" ".join(ids) if len(ids) <= MOST_NAMED else "ID…"))
         if len(done.result.paths) > 1:
             lines.append("Undo: mem undo")
