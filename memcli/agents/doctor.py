@@ -206,7 +206,7 @@ def check_llm(workspace: Workspace) -> Iterator[Check]:
     elif model:
         yield Check("llm", OK, f"{model} through litellm")
     else:
-        text = "none: mem learns only requests, rules, preferences and corrections"
+        text = "none: mem learns requests, rules, preferences, corrections"
         yield Check("llm", OK, text, "mem config set --user llm.command 'claude -p'")
 
 
