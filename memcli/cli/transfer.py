@@ -213,6 +213,7 @@ def run_import(
     source.columns = parse_columns(map_)
     source.memory_source = source_
     source.on_progress = build_progress(context, "reading")
+    workspace.resources["on check"] = build_progress(context, "checking")
     workspace.resources["on progress"] = build_progress(context, "saving")
     result = import_source(
         workspace,

@@ -33,6 +33,7 @@ from ..store import (
     commit,
     hold_lock,
     read_file,
+    report_progress,
 )
 from .changes import (
     Outcome,
@@ -387,7 +388,8 @@ def write_memories(
         workspace.resources["forgotten texts"] = index.load_forgotten()
         try:
             admission = Admission(index, deduplicate=deduplicate)
-            for (number, draft), neighbors in zip(completed.items(), near, strict=True):
+            pairs = list(zip(completed.items(), near, strict=True))
+            for (number, draft), neighbors in report_progress(workspace, pairs):
                 try:
                     outcomes[number] = admission.admit(draft, neighbors)
                 except MemError as error:

@@ -26,6 +26,7 @@ from ..store import (
     commit,
     hold_lock,
     redact_text,
+    report_progress,
 )
 from ..transcripts import exports, reader
 from ..transcripts.importer import import_transcript
@@ -253,7 +254,8 @@ class Importer:
         with hold_lock(self.workspace):
             # Only texts that the user has forgotten here count, not those that this import adds.
             self.workspace.resources["forgotten texts"] = self.planner.forgotten
-            for (place, file), forgotten in zip(files, near, strict=True):
+            pairs = list(zip(files, near, strict=True))
+            for (place, file), forgotten in report_progress(self.workspace, pairs):
                 try:
                     plan = self.planner.plan(file, forgotten)
                     if plan is not None and self.is_dry_run:
@@ -322,7 +324,7 @@ class Importer:
         """Count the drafts that the gates accept, without saving any."""
         with hold_lock(self.workspace):
             self.workspace.resources["forgotten texts"] = index.load_forgotten()
-            for place, draft in drafts:
+            for place, draft in report_progress(self.workspace, drafts):
                 try:
                     completed = complete_draft(index, draft)
                     entry = build_entry(self.workspace, completed)

@@ -140,6 +140,18 @@ def test_batches_are_commands_of_their_own(
     assert import_files(workspace, *files).unchanged == 5
 
 
+def test_an_import_reports_what_it_checks_and_saves(workspace: Workspace, tmp_path: Path) -> None:
+    path = tmp_path / "memories.json"
+    path.write_text(json.dumps([{"memory": f"Number {n}.", "user_id": "a"} for n in range(3)]))
+    shown: dict[str, list[tuple[int, int]]] = {"on check": [], "on progress": []}
+    for name, calls in shown.items():
+        workspace.resources[name] = lambda done, total, calls=calls: calls.append((done, total))
+    import_source(workspace, open_source(path, path.name))
+    once = [(0, 3), (1, 3), (2, 3), (1, 1)]
+    # The memories are compared with others, and then pass the gates.
+    assert shown == {"on check": [*once, *once], "on progress": [(1, 3), (2, 3), (3, 3)]}
+
+
 def test_forgotten_memories_come_last_and_do_not_stop_their_history(workspace: Workspace) -> None:
     forgotten = make_entry(
         "entries/a.md", "The safe is behind the clock.", forgotten_at="2026-02-01"
