@@ -34,9 +34,9 @@ EXIT_CODES = {
 
 
 OUTPUT_NOTE = """\
-stdout carries data, and stderr carries messages. On a terminal you read sentences; in a pipe, most
-commands print a row for each item, with tabs between the columns and whole ids. `--json` prints all
-fields.
+stdout carries data, and stderr carries messages. On a terminal you read sentences. In a pipe, most
+commands print a row for each item: columns with tabs between them, and whole ids. `--json` prints
+all fields.
 
 A command that has nothing to report says so on a terminal. In a pipe it prints nothing on stdout.
 It prints nothing on stderr either if its exit code is 0; otherwise a line says why."""
@@ -44,8 +44,8 @@ SETTINGS_NOTE = """\
 `make man` writes this page from the program. `mem config list` shows the values in use.
 
 Set one with `mem config set NAME VALUE`, or with a variable: `search.limit` is `MEM_SEARCH_LIMIT`.
-Add `--user` to set it for all your projects. A setting marked with * is read only from your own
-config and variables, never from a workspace, because a workspace may come from a stranger."""
+Add `--user` to set it for all your projects. A setting marked with * is never read from a
+workspace, because a workspace may come from a stranger."""
 
 
 def main() -> int:
