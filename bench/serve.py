@@ -49,7 +49,7 @@ if way == "landlock":
 ask.read_rights = lambda process: []
 if way == "guess":
     ask.read_name = lambda *_: b"/memfd:mem-00000000000000000000000000000000 (deleted)"
-sys.exit(0 if ask.ask(address, ["ls", "-n", "1"], b"") else 9)
+sys.exit(0 if ask.ask_server(address, ["ls", "-n", "1"], b"") else 9)
 """
 SANDBOXES: dict[str, tuple[tuple[str, ...], str]] = {
     "the same rights": ((), ""),

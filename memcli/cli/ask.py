@@ -26,7 +26,7 @@ MOST_BYTES = 1 << 20  # of a request
 LONGEST_ADDRESS = 100  # bytes of a socket's path: Linux accepts 107, macOS 103
 HAS_PROC = sys.platform == "linux"
 IDENTITY = f"{__file__} {sys.version}"  # of this installation of mem
-# What separates a sandbox from the processes outside of it.
+# These namespaces separate a sandbox from the processes outside it.
 NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
 RIGHTS = (b"Uid", b"Gid", b"Groups", b"Cap", b"NoNewPrivs", b"Seccomp")  # starts of lines
 
@@ -41,7 +41,7 @@ def answer_from_server(arguments: Sequence[str]) -> int | None:
     if any(word.startswith("--session") for word in arguments):
         return None
     data = sys.stdin.buffer.read() if command == "recall" and "-" in arguments else b""
-    answer = ask(address, arguments, data)
+    answer = ask_server(address, arguments, data)
     if answer is None and data:
         import io
 
@@ -62,7 +62,9 @@ def find_address(environment: Mapping[str, str]) -> str:
     return address
 
 
-def ask(address: str, arguments: Sequence[str], data: bytes) -> tuple[int, bytes, bytes] | None:
+def ask_server(
+    address: str, arguments: Sequence[str], data: bytes
+) -> tuple[int, bytes, bytes] | None:
     """Return the exit code, stderr and stdout of a command, or None if it has to run here."""
     import _socket  # `socket` takes 5 ms to import
 
@@ -74,7 +76,7 @@ def ask(address: str, arguments: Sequence[str], data: bytes) -> tuple[int, bytes
                 return None
             connection.settimeout(ADMISSION)
             connection.connect(address)
-            return exchange(connection, build_request(arguments, data))
+            return exchange_messages(connection, build_request(arguments, data))
         finally:
             connection.close()
     except (OSError, ValueError):
@@ -82,7 +84,7 @@ def ask(address: str, arguments: Sequence[str], data: bytes) -> tuple[int, bytes
 
 
 def build_request(arguments: Sequence[str], data: bytes) -> bytes:
-    """Return everything that a command takes from its process, as Python literals."""
+    """Return the surroundings of a command, its arguments and its input, as Python literals."""
     umask = os.umask(0o77)
     os.umask(umask)
     size = tuple(os.get_terminal_size(1)) if os.isatty(1) else None
@@ -91,8 +93,8 @@ def build_request(arguments: Sequence[str], data: bytes) -> bytes:
     return ascii(request).encode()
 
 
-def exchange(connection: "socket", request: bytes) -> tuple[int, bytes, bytes] | None:
-    """Send a request and return the answer. Raises OSError or ValueError for any problem."""
+def exchange_messages(connection: "socket", request: bytes) -> tuple[int, bytes, bytes] | None:
+    """Send a request and return the answer. Raises OSError or ValueError if anything fails."""
     server = get_peer(connection)
     name = read_name(server, receive(connection, 1)[0])
     # A sandboxed agent must not answer for the server either.
@@ -106,12 +108,12 @@ def exchange(connection: "socket", request: bytes) -> tuple[int, bytes, bytes] |
         return None
     text = receive(connection, errors + length)
     connection.sendall(FINISH)
-    connection.recv(1)  # until the server has saved what was shown
+    connection.recv(1)  # until the server has recorded which memories were shown
     return code, text[:errors], text[errors:]
 
 
 def receive(connection: "socket", size: int) -> bytes:
-    """Receive so many bytes."""
+    """Receive exactly `size` bytes."""
     data = bytearray()
     deadline = time.monotonic() + PATIENCE
     while len(data) < size:
@@ -143,7 +145,7 @@ def read_name(process: int, descriptor: int) -> bytes:
 
 
 def read_rights(process: int) -> list[object]:
-    """Return what a process may do and see. On macOS, only the user is compared."""
+    """Return the rights and namespaces of a process. macOS shows none of them."""
     rights: list[object] = []
     if not HAS_PROC:
         return rights

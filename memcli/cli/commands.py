@@ -1,4 +1,4 @@
-"""The table of commands, from which help, completion and the man pages are made."""
+"""The table of commands. The overview, shell completion and the man pages are made from it."""
 
 from typing import Annotated, NamedTuple
 
@@ -8,15 +8,60 @@ from ..context import Context
 from ..errors import UsageError
 from .terminal import Result
 
+# The modules of commands that have no module with their name.
+MODULES = {
+    "edit": "write",
+    "note": "write",
+    "ls": "read",
+    "tags": "read",
+    "restore": "forget",
+    "history": "undo",
+    "check": "status",
+    "doctor": "status",
+    "index": "status",
+    "trust": "init",
+    "help": "main",
+    "completion": "commands",
+    "tend": "upkeep",
+    "decay": "upkeep",
+    "promote": "upkeep",
+    "export": "transfer",
+    "import": "transfer",
+    "context": "recall",
+    "memory-tool": "mcp",
+    "hook": "hook_install",
+    "merge-driver": "sync",
+}
+GROUPS = ("Start", "Write", "Find", "Learn", "Maintain", "Share")
+COMPLETION_FIELDS = ("script",)
+SCRIPTS = {
+    "bash": """_mem() {
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W "@words" -- "${COMP_WORDS[COMP_CWORD]}"))
+  else
+    COMPREPLY=($(compgen -W "--help --json --workspace --scope" -- "${COMP_WORDS[COMP_CWORD]}"))
+  fi
+}
+complete -o default -F _mem mem
+""",
+    "zsh": """#compdef mem
+_mem() {
+  local -a commands=(@described)
+  if (( CURRENT == 2 )); then _describe command commands; else _files; fi
+}
+compdef _mem mem
+""",
+    "fish": "@lines",
+}
+
 
 class Command(NamedTuple):
-    """Where a command is, and what it does in one line."""
+    """A command as the overview and the manual show it."""
 
-    group: str
+    group: str  # one of GROUPS; empty if only programs call it
     summary: str
     examples: tuple[str, ...] = ()
-    # The text of these commands may start with a dash.
-    takes_text: bool = False
+    takes_text: bool = False  # which may start with a dash
     is_undoable: bool = False  # `mem undo` reverts it
 
 
@@ -239,57 +284,10 @@ COMMANDS: dict[str, Command] = {
         ("mem merge-driver base.md ours.md theirs.md 7 memory/MEMORY.md",),
     ),
     "memory-tool": Command(
-        "",  # programs call it, so the overview does not list it
+        "",
         "carry out a command of Anthropic's memory tool",
         ('echo \'{"command": "view", "path": "/memories"}\' | mem memory-tool',),
     ),
-}
-# Where the function of a command is, if not in the module with its name.
-MODULES = {
-    "edit": "write",
-    "note": "write",
-    "ls": "read",
-    "tags": "read",
-    "restore": "forget",
-    "history": "undo",
-    "check": "status",
-    "doctor": "status",
-    "index": "status",
-    "trust": "init",
-    "help": "main",
-    "completion": "commands",
-    "tend": "upkeep",
-    "decay": "upkeep",
-    "promote": "upkeep",
-    "export": "transfer",
-    "import": "transfer",
-    "context": "recall",
-    "memory-tool": "mcp",
-    "hook": "hook_install",
-    "merge-driver": "sync",
-}
-GROUPS = ("Start", "Write", "Find", "Learn", "Maintain", "Share")
-
-
-COMPLETION_FIELDS = ("script",)
-SCRIPTS = {
-    "bash": """_mem() {
-  if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "@words" -- "${COMP_WORDS[COMP_CWORD]}"))
-  else
-    COMPREPLY=($(compgen -W "--help --json --workspace --scope" -- "${COMP_WORDS[COMP_CWORD]}"))
-  fi
-}
-complete -o default -F _mem mem
-""",
-    "zsh": """#compdef mem
-_mem() {
-  local -a commands=(@described)
-  if (( CURRENT == 2 )); then _describe command commands; else _files; fi
-}
-compdef _mem mem
-""",
-    "fish": "@lines",
 }
 
 

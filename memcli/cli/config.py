@@ -81,13 +81,13 @@ def choose_file(context: Context, workspace: Workspace, user: bool) -> Path:
     if not user:
         return workspace.root / MARK
     if context.config_file is None:
-        raise NotFoundError("no HOME, so there are no own settings")
+        raise NotFoundError("no HOME, so there is no place for your own settings", "set HOME")
     return context.config_file
 
 
 def save_setting(workspace: Workspace, path: Path, name: str, value: object, *, user: bool) -> None:
     if user:
-        # Your own settings belong to no workspace, so there is nothing to undo them with.
+        # The user's own settings are in no workspace, so `mem undo` cannot revert them.
         before = read_text(path) or ""
         write_atomically(path, edit_settings_text(before, name, value).encode())
         return

@@ -22,7 +22,7 @@ SEARCH = 'mem search "where does the test server listen" -n 1'
 
 
 class Step(NamedTuple):
-    """A sentence for the reader, and a command that shows what it says."""
+    """A sentence for the reader, and a command that shows its effect."""
 
     text: str
     command: str
@@ -70,7 +70,7 @@ def run_demo(context: Context) -> Result:
 
 
 def build_demo_context(context: Context, home: Path) -> Context:
-    """Return a context that has nothing of the user's: another home, and no settings."""
+    """Return a context with a temporary home, and without the user's settings."""
     folder = home / "shop"
     folder.mkdir()
     names = ("PATH", "TZ", "NO_COLOR", *(["TERM"] if context.is_terminal else []))

@@ -22,7 +22,7 @@ FORGET_FIELDS = (
     *("memories", "other_files", "git_commits", "undo"),
 )
 RESTORE_FIELDS = FORGET_FIELDS
-KEPT = "The text stays in the file. To delete it: mem forget {} --purge"
+TEXT_STAYS = "The text stays in the file. To delete it: mem forget {} --purge"
 MOST_NAMED = 3  # ids in a hint
 
 
@@ -33,7 +33,10 @@ def run_forget(
     reason: Annotated[str, Option(help="Why; stored in the file.")] = "",
     purge: Annotated[
         bool,
-        Option("--purge", help="Delete the file, and its text in every other file than memories."),
+        Option(
+            "--purge",
+            help="Delete the file, and its text in MEMORY.md, history, notes and conversations.",
+        ),
     ] = False,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Only show what would be forgotten.")
@@ -76,8 +79,18 @@ def run_forget(
     return render_forgetting(done, purge, messages)
 
 
+def run_restore(
+    context: Context,
+    names: Annotated[list[str], Argument(metavar="MEMORY…", help="Ids, paths or titles.")],
+) -> Result:
+    """Make forgotten, faded or superseded memories active again."""
+    done = restore(open_existing(context, names), names)
+    lines = [f"Restored: {outcome.text}  ({outcome.short_id})" for outcome in done.outcomes]
+    return render_outcomes(done, lines, {})
+
+
 def list_history_lines(workspace: Workspace, text: str) -> list[str]:
-    """Return messages about the lines of the history that mention a text, which stay."""
+    """Return a message for each line of the history that mentions a text. These lines stay."""
     lines, _ = grep([workspace], text, Filter(kinds=("history",)))
     return [f"{line.path}:{line.line} mentions it too: mem edit {line.path}" for line in lines]
 
@@ -96,7 +109,7 @@ def render_forgetting(done: ForgetResult, purge: bool, messages: list[str]) -> R
     else:
         # The id of a note is its path, which may contain blanks.
         ids = [shlex.quote(outcome.short_id) for outcome in done.outcomes if not outcome.error]
-        lines.append(KEPT.format(" ".join(ids) if len(ids) <= MOST_NAMED else "ID…"))
+        lines.append(TEXT_STAYS.format(" ".join(ids) if len(ids) <= MOST_NAMED else "ID…"))
         if len(done.result.paths) > 1:
             lines.append("Undo: mem undo")
     data = {"other_files": done.other_files, "git_commits": done.git_commits}
@@ -126,13 +139,3 @@ def list_fields(outcomes: Sequence[Outcome]) -> list[dict[str, str]]:
 
 def list_rows(outcomes: Sequence[Outcome]) -> list[list[str]]:
     return [[outcome.action, outcome.id, outcome.path, outcome.text] for outcome in outcomes]
-
-
-def run_restore(
-    context: Context,
-    names: Annotated[list[str], Argument(metavar="MEMORY…", help="Ids, paths or titles.")],
-) -> Result:
-    """Make forgotten, faded or superseded memories active again."""
-    done = restore(open_existing(context, names), names)
-    lines = [f"Restored: {outcome.text}  ({outcome.short_id})" for outcome in done.outcomes]
-    return render_outcomes(done, lines, {})

@@ -63,18 +63,18 @@ def run_hook(
     if target and target not in targets:
         raise UsageError(f"unknown target {target!r}", f"one of: {', '.join(targets)}")
     if target in TARGETS and action in ACTIONS[:2]:
-        done = [schedule(context, target, is_removal=action == "uninstall")]
-        return report(context, done, [], action)
+        done = [change_schedule(context, target, is_removal=action == "uninstall")]
+        return render_installations(context, done, [], action)
     folder = find_project(context)
     if action == "ls":
-        return list_all(context, folder)
+        return render_connections(context, folder)
     if action not in ACTIONS:
         raise UsageError(f"unknown action {action!r}", f"one of: {', '.join(ACTIONS)}")
     if action == "uninstall":
         places = [folder] if project else [None, folder]
         names = [target] if target else list(AGENTS)
         calls = [partial(disconnect, context, name, place) for name in names for place in places]
-        return report(context, *call_all(calls), action)
+        return render_installations(context, *call_all(calls), action)
     names = [target] if target else find_agents(context)
     if not names:
         raise NotFoundError(
@@ -86,11 +86,11 @@ def run_hook(
         with_page = not project or may_change_page(context, name, folder)
         place = folder if project else None
         calls.append(partial(connect, context, name, program, place, with_page=with_page))
-    return report(context, *call_all(calls), action)
+    return render_installations(context, *call_all(calls), action)
 
 
 def call_all(calls: Sequence[Callable[[], Installation]]) -> tuple[list[Installation], list[str]]:
-    """Change every agent, and return the problems of those that could not be changed."""
+    """Change every agent. Return the outcomes, and the problems of agents that were not changed."""
     done: list[Installation] = []
     problems = []
     for call in calls:
@@ -103,7 +103,7 @@ def call_all(calls: Sequence[Callable[[], Installation]]) -> tuple[list[Installa
     return done, problems
 
 
-def schedule(context: Context, target: str, *, is_removal: bool) -> Installation:
+def change_schedule(context: Context, target: str, *, is_removal: bool) -> Installation:
     program = [] if is_removal else find_program(context)
     if target == "git":
         return change_git_hooks(context, program)
@@ -112,7 +112,7 @@ def schedule(context: Context, target: str, *, is_removal: bool) -> Installation
 
 
 def find_program(context: Context) -> list[str]:
-    """Return the words that run this mem from anywhere, without PATH."""
+    """Return the command that runs this mem from anywhere, even without PATH."""
     started_as = sys.argv[0]
     if os.path.basename(started_as) == "__main__.py":
         path = os.environ.get("PYTHONPATH", "")
@@ -135,13 +135,14 @@ def find_program(context: Context) -> list[str]:
 
 
 def may_change_page(context: Context, name: str, project: Path) -> bool:
+    """Return whether mem may add its text to a page of the project. Asks if git tracks it."""
     page = get_agent(name).page
     return not is_tracked(project, page) or ask(
         context, f"git tracks {page}. Add a short text about mem to it?"
     )
 
 
-def report(
+def render_installations(
     context: Context, done: Sequence[Installation], problems: Sequence[str], action: str
 ) -> Result:
     verb, nothing = MESSAGES[action]
@@ -158,8 +159,8 @@ def report(
     return Result({"agents": list(done)}, lines, messages=problems, exit_code=code, nothing=nothing)
 
 
-def list_all(context: Context, project: Path) -> Result:
-    """Show the agents that are found here, and where they are connected."""
+def render_connections(context: Context, project: Path) -> Result:
+    """Show the agents on this machine, and where they are connected."""
     connections = list_connections(context, project)
     found = find_agents(context)
     last_days = find_last_days(context)

@@ -22,6 +22,7 @@ OWN_QUESTION = "Did you, or somebody whom you trust, write all notes here?"
 SHARED_LINE = "Commit it with your code. Conversations and the index stay on this machine."
 HIDDEN_LINE = "git does not see it. To share it later, remove it from .git/info/exclude."
 BACKGROUND_LINE = "Your language model reads them in the background. See the memories later: mem ls"
+TRUST_FIELDS = ("path", "trusted")
 
 
 def run_init(
@@ -73,7 +74,7 @@ def run_init(
             set_up_merging(context, place)
     try:
         connected, notes = connect_agents(context, agents) if agents else ([], [])
-        past = learn(context, place, transcripts)
+        past = learn_from_past(context, place, transcripts)
     except KeyboardInterrupt:
         print_message(context, "the workspace is complete; to import the rest: mem init")
         raise
@@ -92,6 +93,30 @@ def run_init(
     return Result(data, lines, None, past.problems)
 
 
+def run_trust(
+    context: Context,
+    remove: Annotated[bool, Option("--remove", help="Stop trusting it.")] = False,
+) -> Result:
+    """Trust a workspace: its text may count as your word.
+
+    Trusting a shared workspace means trusting everybody who can commit to it.
+    """
+    workspace = open_existing(context)
+    workspace.ensure_machine()
+    if not workspace.machine.key:
+        raise RejectedError(
+            "the trust record cannot be written", f"make {context.state_folder} writable"
+        )
+    workspace.machine.save_trust(workspace.root, not remove)
+    if not remove and workspace.is_shared:
+        from .sync import configure_driver
+
+        configure_driver(context, workspace)
+    label = "No longer trusted" if remove else "Trusted"
+    data = {"path": str(workspace.root), "trusted": not remove}
+    return Result(data, [f"{label}: {workspace.root}"])
+
+
 def set_up_merging(context: Context, place: Place) -> None:
     """Make git merge a shared memory by field and record."""
     from ..sync.driver import share_attributes
@@ -104,7 +129,7 @@ def set_up_merging(context: Context, place: Place) -> None:
 
 
 def confirm_vault(context: Context, place: Place, *, can_ask: bool) -> Place:
-    """Ask about a folder that only looks like a folder of notes."""
+    """Ask whether to read a folder in place that looks like a folder of notes."""
     if place.is_certain or not can_ask:
         return place
     question = "This folder has Markdown notes. Read them where they are, as memories?"
@@ -116,7 +141,7 @@ def confirm_vault(context: Context, place: Place, *, can_ask: bool) -> Place:
 def choose_git(
     context: Context, place: Place, private: bool, shared: bool, *, can_ask: bool, yes: bool
 ) -> str:
-    """Return private, shared, or nothing outside a repository."""
+    """Return private or shared; an empty string outside a repository."""
     if place.repository is None:
         return ""
     if private or shared:
@@ -153,7 +178,7 @@ def choose_sources(
 
 
 def connect_agents(context: Context, agents: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Connect agents. Return the titles of those that are connected now, and notes."""
+    """Connect agents. Return the titles of the connected agents, and notes for the user."""
     from ..agents.install import connect
     from ..agents.table import AGENTS
     from .hook_install import find_program
@@ -168,7 +193,7 @@ def connect_agents(context: Context, agents: Sequence[str]) -> tuple[list[str], 
     return titles, notes
 
 
-def learn(context: Context, place: Place, transcripts: Sequence[Path]) -> PastResult:
+def learn_from_past(context: Context, place: Place, transcripts: Sequence[Path]) -> PastResult:
     """Import conversations and build the index, so that the first search is fast."""
     past = PastResult()
     if not transcripts and place.layout == "standard":
@@ -245,30 +270,3 @@ def describe_folder(context: Context, root: Path) -> str:
         inner = root.relative_to(context.folder.resolve()).as_posix()
         return f"a workspace in {root}" if inner == "." else f"{inner}/ in {context.folder}"
     return str(root)
-
-
-TRUST_FIELDS = ("path", "trusted")
-
-
-def run_trust(
-    context: Context,
-    remove: Annotated[bool, Option("--remove", help="Stop trusting it.")] = False,
-) -> Result:
-    """Trust a workspace: its text may count as your word.
-
-    Trusting a shared workspace means trusting everybody who can commit to it.
-    """
-    workspace = open_existing(context)
-    workspace.ensure_machine()
-    if not workspace.machine.key:
-        raise RejectedError(
-            "the trust record cannot be written", f"make {context.state_folder} writable"
-        )
-    workspace.machine.save_trust(workspace.root, not remove)
-    if not remove and workspace.is_shared:
-        from .sync import configure_driver
-
-        configure_driver(context, workspace)
-    label = "No longer trusted" if remove else "Trusted"
-    data = {"path": str(workspace.root), "trusted": not remove}
-    return Result(data, [f"{label}: {workspace.root}"])

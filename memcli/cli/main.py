@@ -1,4 +1,7 @@
-"""Run a command: find it, let typer parse its options, print its result or its error."""
+"""Run a command: find it, let typer parse its options, print its result or its error.
+
+`mem help` and `mem --help` are here too, because typer writes the help of a command.
+"""
 
 import inspect
 import os
@@ -10,14 +13,15 @@ from importlib import import_module
 from itertools import takewhile
 from typing import Annotated, Any, get_type_hints
 
+import typer
 from typer import Argument
 
 from ..context import CommonOptions, Context, build_process_context
 from ..errors import MemError, RejectedError, UsageError
 from .commands import COMMANDS, GROUPS, MODULES
-from .terminal import Result, build_progress, print_message, print_result
+from .terminal import Result, build_progress, check_fields, print_message, print_result
 
-RANGE = re.compile(r" +\[(?:[\d.]+<=)?x[<>]=[\d.]+\]")  # of a number, in typer's help
+RANGE = re.compile(r" +\[(?:[\d.]+<=)?x[<>]=[\d.]+\]")  # typer shows it for a number
 VALUE_OPTIONS = ("--workspace", "--scope")
 HELP = ("-h", "--help")
 
@@ -42,17 +46,6 @@ def run_process(arguments: Sequence[str]) -> int:
         return 3
 
 
-def open_closed_streams() -> None:
-    """Open standard streams that are closed.
-
-    A file that is opened later would get their number, and with it the output.
-    """
-    descriptor = os.open(os.devnull, os.O_RDWR)
-    while descriptor <= 2:
-        descriptor = os.dup(descriptor)
-    os.close(descriptor)
-
-
 def run(context: Context, arguments: Sequence[str]) -> int:
     """Run a command, print its result, and return its exit code."""
     try:
@@ -63,7 +56,7 @@ def run(context: Context, arguments: Sequence[str]) -> int:
             context.stdout.write(format_overview())
             return 0
         if name not in COMMANDS:
-            raise UsageError(f"unknown command {name!r}", suggest(name))
+            raise UsageError(f"unknown command {name!r}", suggest_command(name))
         context, result = call_command(context, name, command_arguments)
         print_result(context, result)
         return result.exit_code
@@ -78,6 +71,64 @@ def run(context: Context, arguments: Sequence[str]) -> int:
         name = f" {error.filename}" if error.filename else ""
         print_message(context, f"{error.strerror or error}{name}")
         return RejectedError.exit_code
+
+
+def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Context, Result]:
+    """Parse the options of a command and call it. Return the context with the common options."""
+    function, known_fields = load_command(name)
+    parsed: dict[str, Any] = {}
+    parser = build_parser(context, name, function, parsed.update)
+    if any(word in HELP for word in takewhile(lambda word: word != "--", arguments)):
+        # typer would print the help itself, to the process's stdout.
+        with parser.make_context(f"mem {name}", [], resilient_parsing=True) as parsing:
+            usage, _, details = parser.get_help(parsing).partition("\n")
+            # typer puts braces around required arguments. Other programs print the name alone.
+            usage = usage.replace("{", "").replace("}", "")
+            details = RANGE.sub("", details)
+            return context, Result(lines=[usage, *details.split("\n")])
+    # The vendored parser's errors have no public base class.
+    parser_error: Any = typer.BadParameter.__mro__[2]
+    words = complete_json_option(arguments, known_fields)
+    try:
+        parser.main(words, prog_name=f"mem {name}", standalone_mode=False)
+    except parser_error as error:
+        raise explain_parser_error(name, error) from None
+    # Called outside of the parser, which hides Ctrl-C and closed pipes.
+    fields = parsed.pop("json_fields")
+    common = CommonOptions(
+        workspace=parsed.pop("workspace"),
+        scope=parsed.pop("scope"),
+        as_json=fields is not None,
+        fields=tuple(part for part in (fields or "").split(",") if part and part != "*"),
+    )
+    check_scope(common.scope)
+    check_fields(common.fields, known_fields)  # before the command does anything
+    cleanups: list[Callable[[], None]] = []
+    context = context._replace(
+        common=common, cleanups=cleanups, start_progress=partial(build_progress, context)
+    )
+    try:
+        return context, function(context, **parsed)
+    except RejectedError:
+        # A failed undo is no command to undo.
+        if COMMANDS[name].is_undoable and name != "undo":
+            note_failed_command(context, name)
+        raise
+    finally:
+        for cleanup in cleanups:
+            cleanup()
+
+
+def run_help(
+    context: Context,
+    command: Annotated[str, Argument(help="The command.")] = "",
+) -> Result:
+    """Show the help of a command, or the list of commands."""
+    if not command:
+        return Result({}, format_overview().splitlines())
+    if command not in COMMANDS:
+        raise UsageError(f"unknown command {command!r}", suggest_command(command))
+    return call_command(context, command, ["--help"])[1]
 
 
 def split_command(arguments: Sequence[str]) -> tuple[str, list[str]]:
@@ -106,54 +157,6 @@ def load_command(name: str) -> tuple[Callable[..., Result], Sequence[str]]:
     return getattr(module, f"run_{prefix}"), getattr(module, f"{prefix.upper()}_FIELDS", ())
 
 
-def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Context, Result]:
-    """Parse the options of a command and call it. Return the context with the common options."""
-    import typer
-
-    function, known_fields = load_command(name)
-    parsed: dict[str, Any] = {}
-    parser = build_parser(context, name, function, parsed.update)
-    if any(word in HELP for word in takewhile(lambda word: word != "--", arguments)):
-        # typer would print the help itself, to the process's stdout.
-        with parser.make_context(f"mem {name}", [], resilient_parsing=True) as parsing:
-            usage, _, details = parser.get_help(parsing).partition("\n")
-            # typer puts braces around what is required. Other programs print the name alone.
-            usage = usage.replace("{", "").replace("}", "")
-            details = RANGE.sub("", details)
-            return context, Result(lines=[usage, *details.split("\n")])
-    # The vendored parser's errors have no public base class.
-    parser_error: Any = typer.BadParameter.__mro__[2]
-    words = complete_json_option(arguments, known_fields)
-    try:
-        parser.main(words, prog_name=f"mem {name}", standalone_mode=False)
-    except parser_error as error:
-        raise explain_parser_error(name, error) from None
-    # Called outside of the parser, which hides Ctrl-C and closed pipes.
-    fields = parsed.pop("json_fields")
-    common = CommonOptions(
-        workspace=parsed.pop("workspace"),
-        scope=parsed.pop("scope"),
-        as_json=fields is not None,
-        fields=tuple(part for part in (fields or "").split(",") if part and part != "*"),
-    )
-    check_scope(common.scope)
-    check_fields(common.fields, known_fields)
-    cleanups: list[Callable[[], None]] = []
-    context = context._replace(
-        common=common, cleanups=cleanups, start_progress=partial(build_progress, context)
-    )
-    try:
-        return context, function(context, **parsed)
-    except RejectedError:
-        # A failed undo is no command to undo.
-        if COMMANDS[name].is_undoable and name != "undo":
-            note_failed_command(context, name)
-        raise
-    finally:
-        for cleanup in cleanups:
-            cleanup()
-
-
 def build_parser(
     context: Context, name: str, function: Callable[..., Result], receive: Callable[..., None]
 ) -> Any:
@@ -161,7 +164,6 @@ def build_parser(
 
     The parser passes the values of the options to `receive`.
     """
-    import typer
 
     def invoke(**values: Any) -> None:
         receive(values)
@@ -182,7 +184,7 @@ def build_parser(
             if parameter.default is not inspect.Parameter.empty:
                 default_name = f"[{default_name}]"
         option.metavar = option.metavar or default_name
-    parameters += build_common_parameters(typer)
+    parameters += build_common_parameters()
     invoke.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     invoke.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     app = typer.Typer(
@@ -197,15 +199,7 @@ def build_parser(
     return typer.main.get_command(app)
 
 
-def note_failed_command(context: Context, name: str) -> None:
-    """Let `mem undo` know that the last command changed nothing."""
-    from ..store import get_workspaces, note_failure
-
-    with suppress(MemError, OSError):
-        note_failure(get_workspaces(context)[0], name)
-
-
-def build_common_parameters(typer: Any) -> list[inspect.Parameter]:
+def build_common_parameters() -> list[inspect.Parameter]:
     """Return the options that every command has."""
     options = {
         "json_fields": (
@@ -239,11 +233,23 @@ def build_common_parameters(typer: Any) -> list[inspect.Parameter]:
     ]
 
 
-def check_fields(fields: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse unknown fields before the command does anything."""
-    for name in fields:
-        if name not in known:
-            raise UsageError(f"unknown field {name!r}", f"fields: {', '.join(sorted(known))}")
+def open_closed_streams() -> None:
+    """Open standard streams that are closed.
+
+    A file that is opened later would get their number and receive the output.
+    """
+    descriptor = os.open(os.devnull, os.O_RDWR)
+    while descriptor <= 2:
+        descriptor = os.dup(descriptor)
+    os.close(descriptor)
+
+
+def note_failed_command(context: Context, name: str) -> None:
+    """Let `mem undo` know that the last command changed nothing."""
+    from ..store import get_workspaces, note_failure
+
+    with suppress(MemError, OSError):
+        note_failure(get_workspaces(context)[0], name)
 
 
 def check_scope(scope: str) -> None:
@@ -269,6 +275,7 @@ def complete_json_option(arguments: Sequence[str], fields: Sequence[str]) -> lis
 
 
 def explain_parser_error(name: str, error: Any) -> UsageError:
+    """Return an error of typer in our words, with a hint."""
     message = error.format_message().rstrip(".")
     message = message[:1].lower() + message[1:]
     hint = f"see: mem {name} --help"
@@ -284,7 +291,7 @@ def explain_parser_error(name: str, error: Any) -> UsageError:
     return UsageError(message, hint)
 
 
-def suggest(name: str) -> str:
+def suggest_command(name: str) -> str:
     import difflib
 
     close = difflib.get_close_matches(name, COMMANDS, 1)
@@ -305,18 +312,3 @@ def format_overview() -> str:
                 lines.append(f"  {name:11} {command.summary}")
     lines += ["", "Help of a command: mem COMMAND --help", ""]
     return "\n".join(lines)
-
-
-HELP_FIELDS = ()
-
-
-def run_help(
-    context: Context,
-    command: Annotated[str, Argument(help="The command.")] = "",
-) -> Result:
-    """Show the help of a command, or the list of commands."""
-    if not command:
-        return Result({}, format_overview().splitlines())
-    if command not in COMMANDS:
-        raise UsageError(f"unknown command {command!r}", suggest(command))
-    return call_command(context, command, ["--help"])[1]

@@ -1,4 +1,4 @@
-"""Serve the memory to programs: over MCP, and as Anthropic's memory tool."""
+"""Let programs use the memory: over MCP (`mcp`), or as Anthropic's memory tool (`memory-tool`)."""
 
 import json
 from typing import Any
@@ -7,6 +7,8 @@ from ..agents.mcp import serve
 from ..context import Context
 from ..errors import MemError, UsageError
 from .terminal import Result
+
+MEMORY_TOOL_FIELDS = ("content", "is_error")
 
 
 def run_mcp(context: Context) -> Result:
@@ -34,15 +36,13 @@ def run_mcp(context: Context) -> Result:
     return Result()
 
 
-MEMORY_TOOL_FIELDS = ("content", "is_error")
-
-
 def run_memory_tool(context: Context) -> Result:
     """Carry out one command of Anthropic's memory tool, given as JSON on standard input.
 
     The commands are view, create, str_replace, insert, delete and rename. A file below /memories
     is a memory, and deleting it forgets the memory. The reply is {"content", "is_error"}.
     """
+    # Imported here, because `mem mcp` starts faster without them.
     from ..agents.memory_tool import answer
     from ..api import open_target
 

@@ -1,4 +1,4 @@
-"""Print what an agent is shown with a prompt, and at the start of a session."""
+"""Print the text that an agent receives: with a prompt (`recall`), or at the start (`context`)."""
 
 import json
 from typing import Annotated, Any
@@ -19,6 +19,7 @@ MEMORY_FIELDS = (
     *("relevance", "score", "parts"),
 )
 RECALL_FIELDS = (*MEMORY_FIELDS, "memories", "sections", "left_out", "tokens")
+CONTEXT_FIELDS = ("section", "text", "why", "id", "lines", "tokens", "left_out")
 
 
 def run_recall(
@@ -29,7 +30,7 @@ def run_recall(
     ] = "context",
     tokens: Annotated[int, Option(min=0, help="Print at most this many tokens.")] = 0,
     session: Annotated[
-        str, Option(help="Id of a session: print only what it was not shown yet.")
+        str, Option(help="Id of a session: print only memories that it has not received yet.")
     ] = "",
     explain: Annotated[
         bool, Option("--explain", help="Show why each memory was chosen or left out.")
@@ -70,54 +71,17 @@ def run_recall(
     return Result(data, output.splitlines(), None, messages)
 
 
-def describe_pack(pack: Pack) -> dict[str, Any]:
-    return {
-        "memories": [
-            {name: getattr(memory, name) for name in MEMORY_FIELDS} for memory in pack.memories
-        ],
-        "sections": pack.sections,
-        "left_out": [vars(item) for item in pack.left_out],
-        "tokens": pack.count_tokens(),
-    }
-
-
-def explain_pack(pack: Pack, prompt: str) -> list[str]:
-    """Return lines that say what was chosen, what was left out, and what a hook would do."""
-    least = get_least_relevance(measure_need(prompt))
-    gate = f"With this prompt, a hook shows memories of relevance {least:.2f} or more."
-    if not needs_memory(prompt):
-        gate = "With this prompt, a hook shows nothing: the prompt says too little."
-    lines = [gate, f"{pack.count_tokens():,} tokens"]
-    # A memory, a note and MEMORY.md may contain the same sentence.
-    listed = Shown("", {})
-    for memory in pack.memories:
-        parts = [f"{name} {value:.2f}" for name, value in memory.parts.items() if value]
-        relevance = f"relevance {memory.relevance:.2f}"
-        relevance += f" ({', '.join(parts)})" if parts else ""
-        why = " · ".join([memory.layer, relevance, f"score {memory.score:.2f}", memory.name])
-        lines += [memory.text, f"  {why}"]
-        listed.add(memory.text)
-    for item in pack.left_out:
-        if not listed.has(item.text):
-            lines += [item.text, f"  left out: {item.why}"]
-            listed.add(item.text)
-    return lines
-
-
-CONTEXT_FIELDS = ("section", "text", "why", "id", "lines", "tokens", "left_out")
-
-
 def run_context(
     context: Context,
-    session: Annotated[str, Option(help="Id of a session: record what it was shown.")] = "",
+    session: Annotated[str, Option(help="Id of a session: record what it has received.")] = "",
     resumed: Annotated[
-        bool, Option("--resumed", help="Print only what the session was not shown yet.")
+        bool, Option("--resumed", help="Print only lines that the session has not received yet.")
     ] = False,
     explain: Annotated[
         bool, Option("--explain", help="Show why each line is there, and how many tokens it uses.")
     ] = False,
 ) -> Result:
-    """Print what an agent is shown when a session starts.
+    """Print the text that an agent receives when a session starts.
 
     It consists of the protocol, MEMORY.md, the rules of this project, where work stopped, and the
     latest memories.
@@ -144,3 +108,37 @@ def run_context(
     if start.left_out:
         lines.append(f"Left out: {start.left_out:,}")
     return Result(data, lines)
+
+
+def describe_pack(pack: Pack) -> dict[str, Any]:
+    return {
+        "memories": [
+            {name: getattr(memory, name) for name in MEMORY_FIELDS} for memory in pack.memories
+        ],
+        "sections": pack.sections,
+        "left_out": [vars(item) for item in pack.left_out],
+        "tokens": pack.count_tokens(),
+    }
+
+
+def explain_pack(pack: Pack, prompt: str) -> list[str]:
+    """Return lines about the chosen and the rejected memories, and the decision of a hook."""
+    least = get_least_relevance(measure_need(prompt))
+    gate = f"With this prompt, a hook shows memories of relevance {least:.2f} or more."
+    if not needs_memory(prompt):
+        gate = "With this prompt, a hook shows nothing: the prompt says too little."
+    lines = [gate, f"{pack.count_tokens():,} tokens"]
+    # A memory, a note and MEMORY.md may contain the same sentence.
+    listed = Shown("", {})
+    for memory in pack.memories:
+        parts = [f"{name} {value:.2f}" for name, value in memory.parts.items() if value]
+        relevance = f"relevance {memory.relevance:.2f}"
+        relevance += f" ({', '.join(parts)})" if parts else ""
+        why = " · ".join([memory.layer, relevance, f"score {memory.score:.2f}", memory.name])
+        lines += [memory.text, f"  {why}"]
+        listed.add(memory.text)
+    for item in pack.left_out:
+        if not listed.has(item.text):
+            lines += [item.text, f"  left out: {item.why}"]
+            listed.add(item.text)
+    return lines

@@ -100,7 +100,7 @@ class Dialog:
     def __init__(self, context: Context, items: list[Item]) -> None:
         self.context = context
         self.items = items
-        self.closed: set[int] = set()  # positions of the questions that are answered
+        self.closed: set[int] = set()  # positions of the answered questions
         self.done: list[tuple[Workspace, int, list[int]]] = []  # with the numbers for undo
 
     def ask_all(self) -> Result:
@@ -131,7 +131,7 @@ class Dialog:
             self.print(f"  {question.reason}")
 
     def read_key(self, question: Question) -> str:
-        """Return a key that means something here."""
+        """Return the next key that this question accepts."""
         answers = {key: answer for key, answer in KEYS.items() if answer in question.answers}
         keys = [f"{key} {KEY_TEXTS.get(answer, answer)}" for key, answer in answers.items()]
         while True:

@@ -35,8 +35,8 @@ def run_search(
     status: Annotated[
         list[str], Option(help="active (default), superseded, forgotten, faded or all.")
     ] = [],
-    since: Annotated[str, Option(help="Only what was said since this date.")] = "",
-    until: Annotated[str, Option(help="Only what was said until this date.")] = "",
+    since: Annotated[str, Option(help="Only hits from this date on.")] = "",
+    until: Annotated[str, Option(help="Only hits up to this date.")] = "",
     where: Annotated[list[str], Option(help='Only memories with this property: "rating>=4".')] = [],
     min_score: Annotated[float, Option(help="Hide hits below this relevance (0 to 1).")] = -1.0,
     explain: Annotated[
@@ -100,8 +100,8 @@ def describe_nothing(weak: int) -> str:
 
 
 def format_hit(workspace: Workspace, hit: Hit, mark: str, explain: bool) -> list[str]:
-    """Return a hit for a terminal: its sentence, then where it comes from."""
-    # An entry is one memory; of a page, the line matters.
+    """Return a hit for a terminal: its sentence, then its type, date, file and id."""
+    # The file of an entry is one memory. In a page, the line matters.
     location = hit.path if hit.kind == "entry" else f"{hit.path}:{hit.line}"
     details = [
         hit.type or hit.kind,

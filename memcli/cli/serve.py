@@ -1,8 +1,8 @@
 """mem serve: keep a process that answers the commands that read, one at a time.
 
 The process has imported everything and has the model open. It takes the arguments, the folder and
-the environment of the caller and runs the command as the caller would. It answers only a caller
-with the same rights, so that nobody reads through it what he could not read himself.
+the environment of the caller, and runs the command as the caller would. It answers only a caller
+with the same rights, so nobody can use it to read files that are closed to them.
 """
 
 import ast
@@ -28,8 +28,8 @@ from .main import load_command, run
 from .terminal import Result, print_message
 
 LIMIT_SECONDS = 0.2  # for a caller to send its request, and to take its answer
-LOOK_SECONDS = 5.0  # between checks whether the process is still wanted
-# They start a process. One that has loaded the model must not fork: its threads do not exist there.
+LOOK_SECONDS = 5.0  # between checks whether the process is still needed
+# Events that start a process. After the model is loaded, a fork would lack its threads.
 FORKING = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "os.exec")
 
 
@@ -47,7 +47,7 @@ def run_serve(
     """Answer search, grep, read, ls, recall, context and the hooks of agents faster.
 
     Commands use the server automatically, with the same result. Commands that write, and callers
-    with other rights, such as a sandboxed agent, run as without it. It uses about 150 MB.
+    with other rights, such as a sandboxed agent, run without it. It uses about 150 MB.
 
     \b
     To start it with the computer, add this line to your crontab:
@@ -61,7 +61,7 @@ def run_serve(
     """
     address = Path(ask.find_address(context.environment))
     if stop:
-        if ask.ask(str(address), ask.STOP, b"") is None:
+        if ask.ask_server(str(address), ask.STOP, b"") is None:
             raise NotFoundError("no server answers", "start one: mem serve")
         return Result(lines=["Stopped the server"])
     try:
@@ -83,13 +83,13 @@ def run_serve(
 
 
 class Server:
-    """The process that answers."""
+    """The process that answers commands and hooks."""
 
     def __init__(self, context: Context, address: Path, idle: int) -> None:
         self.address = address
         self.idle = idle
         self.is_stopped = False
-        # Of the request that is answered: notes what was shown when the agent has it.
+        # Records which memories were shown, once the agent has the answer.
         self.save: Callable[[], object] = bool
         self.rights = ask.read_rights(os.getpid())
         self.embedder = load_everything(context)
@@ -97,27 +97,27 @@ class Server:
         self.sources = {file: os.stat(file).st_mtime_ns for file in files if file}
 
     def serve(self) -> None:
-        """Answer one caller after the other, until nobody needs it any more."""
+        """Answer one caller after the other, until the server is stopped or idle for too long."""
         sys.addaudithook(refuse_processes)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         self.address.unlink(missing_ok=True)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             try:
-                door.bind(str(self.address))
-                door.listen()
-                door.settimeout(LOOK_SECONDS)
-                self.accept(door)
+                listener.bind(str(self.address))
+                listener.listen()
+                listener.settimeout(LOOK_SECONDS)
+                self.accept(listener)
             except (KeyboardInterrupt, SystemExit, FileNotFoundError):
                 pass
             finally:
                 self.address.unlink(missing_ok=True)
 
-    def accept(self, door: socket.socket) -> None:
+    def accept(self, listener: socket.socket) -> None:
         last = time.monotonic()
         while not self.is_stopped:
             connection = None
             with suppress(TimeoutError):
-                connection = door.accept()[0]
+                connection = listener.accept()[0]
             # An update replaces the files of the program. FileNotFoundError: it was uninstalled.
             if any(os.stat(file).st_mtime_ns != time for file, time in self.sources.items()):
                 return
@@ -130,7 +130,7 @@ class Server:
                 return
 
     def answer(self, connection: socket.socket) -> None:
-        """Answer one caller. Raises OSError or ValueError for one that is not to be answered."""
+        """Answer one caller. Raises OSError or ValueError if it must not get an answer."""
         request = self.admit(connection)
         cleanups: list[Callable[[], None]] = []
         self.save = bool
@@ -149,9 +149,9 @@ class Server:
                 cleanup()
 
     def admit(self, connection: socket.socket) -> bytes:
-        """Return the request of a caller. Raises PermissionError for one with other rights."""
-        # Only a process that may look into this one can read the random name. This keeps out a
-        # sandbox that is made with Landlock, of which /proc says nothing.
+        """Return the request of a caller. Raises PermissionError if it has other rights."""
+        # Only a process that may look into this one can read the random name. This keeps out
+        # sandboxes made with Landlock, which /proc does not show.
         with open_secret_file() as secret:
             process = ask.get_peer(connection)
             if ask.read_rights(process) != self.rights:
@@ -171,7 +171,7 @@ class Server:
             raise NotServedError
         os.chdir(folder)
         os.umask(umask)
-        # Libraries read them, too: the home folder, the time zone.
+        # Libraries read the home folder and the time zone from there.
         os.environ.clear()
         os.environ.update(environment)
         time.tzset()

@@ -11,8 +11,7 @@ from ..errors import MemError, NotFoundError, RejectedError, UsageError
 from ..formats import count_noun, parse_event, shorten
 from ..index import open_index
 from ..store import Replace, Session, Workspace, commit_one, read_file, sessions
-from .terminal import Result, ask, build_progress
-from .write import explain_place
+from .terminal import Result, ask, build_progress, explain_place
 
 SUMMARY_FIELDS = (
     *("id", "created_at", "updated_at", "state"),
@@ -177,7 +176,7 @@ def remove_session(
 
 
 def import_conversations(context: Context, name: str, *, is_all: bool, is_dry_run: bool) -> Result:
-    """Import one file, those in a folder, or the conversations of all agents in this project."""
+    """Import a file, the files in a folder, or the conversations of all agents in this project."""
     from ..transcripts.importer import (
         NO_CONVERSATION,
         ImportResult,

@@ -1,4 +1,4 @@
-"""Report how things are: `status`, `check`, `doctor`, `index`."""
+"""Report the state of the memory: `status`, `check` and `doctor`. `index` brings it up to date."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -16,7 +16,6 @@ from ..errors import UnavailableError, UsageError
 from ..formats import count_noun
 from ..index import open_index
 from ..store import Workspace, read_log
-from ..team.connection import find_space
 from ..team.push import push
 from ..upkeep.check import Finding, find_problems, find_staged_problems, fix_problems
 from ..upkeep.statistics import (
@@ -42,6 +41,9 @@ STATUS_FIELDS = (
     "usage",
     "agents",
 )
+CHECK_FIELDS = (*Finding.__dataclass_fields__, "problems", "fixed", "undo")
+DOCTOR_FIELDS = (*Check.__dataclass_fields__, "checks")
+INDEX_FIELDS = ("workspace", "files", "texts", "seconds", "space", "shared", "pushed", "removed")
 
 
 def run_status(
@@ -54,7 +56,8 @@ def run_status(
     for workspace in open_all(context):
         index = open_index(workspace)
         numbers, pending, usage = count_everything(index), count_pending(index), count_usage(index)
-        # In your own memory it labels what is saved there, if the project has no workspace.
+        # The project labels new memories in the user's own workspace. Next to a project's
+        # workspace, nothing new is saved there.
         project = "" if items and workspace.is_own else workspace.project
         items.append(
             {
@@ -70,7 +73,7 @@ def run_status(
         )
         if lines:
             lines.append("")
-        lines += describe(workspace, project, numbers, pending, usage)
+        lines += describe_workspace(workspace, project, numbers, pending, usage)
         lines += index.messages
         if all_:
             lines += describe_statistics(workspace, numbers, usage)
@@ -78,6 +81,118 @@ def run_status(
     others = [name for name in find_agents(context) if name not in connected]
     lines += describe_agents([name for name in AGENTS if name in connected], others)
     return Result({"workspaces": items, "agents": sorted(connected)}, lines)
+
+
+def run_check(
+    context: Context,
+    fix: Annotated[
+        bool,
+        Option("--fix", help="Fix problems that have one right solution, without losing text."),
+    ] = False,
+    staged: Annotated[
+        bool, Option("--staged", help="Check the files that git is about to commit.")
+    ] = False,
+) -> Result:
+    """Find problems in files: bad YAML, secrets, conflict markers, forgotten memories.
+
+    --fix adds missing ids, gives copies an id of their own, corrects relations and lines of
+    MEMORY.md, and removes the leftovers of killed commands.
+    """
+    if fix and staged:
+        raise UsageError("--fix and --staged cannot be used together")
+    workspace = open_existing(context)
+    lines: list[str] = []
+    messages: list[str] = []
+    fixed: list[Finding] = []
+    number = 0
+    # Fixed first, so that only the remaining problems are found below.
+    if fix:
+        fixes, messages, result = fix_problems(workspace)
+        fixed = [Finding(item.path, item.line, item.reason) for item in fixes]
+        lines = [f"Fixed: {item.path}: {item.reason}" for item in fixed]
+        number = result.number
+        if len(result.paths) > 1:
+            lines.append("Undo: mem undo")
+    findings = find_staged_problems(workspace) if staged else find_problems(workspace)
+    lines += [f"{finding.path}:{finding.line}: {finding.reason}" for finding in findings]
+    rows = [[f"{item.path}:{item.line}", f"fixed: {item.reason}"] for item in fixed]
+    rows += [[f"{finding.path}:{finding.line}", finding.reason] for finding in findings]
+    return Result(
+        {"problems": findings, "fixed": fixed, "undo": number},
+        lines,
+        rows,
+        messages,
+        exit_code=1 if findings else 0,
+        # git shows this at each commit.
+        nothing="" if staged else "No problems found.",
+    )
+
+
+def run_doctor(context: Context) -> Result:
+    """Check the setup: this program, the workspace, the model, and the connected agents.
+
+    mem runs the hook of each connected agent as the agent would, with a session that does not
+    exist. Nothing is saved.
+    """
+    checks = diagnose(context, find_program(context), find_project(context))
+    lines = []
+    for check in checks:
+        lines.append(f"{check.state:8} {check.name:10} {check.text}")
+        if check.hint:
+            lines.append(f"{'':20}{check.hint}")
+    rows = [[check.state, check.name, check.text, check.hint] for check in checks]
+    has_error = any(check.state == ERROR for check in checks)
+    return Result({"checks": checks}, lines, rows, exit_code=int(has_error))
+
+
+def run_index(
+    context: Context,
+    rebuild: Annotated[
+        bool, Option("--rebuild", help="Delete the index and build it again.")
+    ] = False,
+    sql: Annotated[
+        bool, Option("--sql", help="Print the tables of a team's server for its administrator.")
+    ] = False,
+) -> Result:
+    """Read every file and embed every text now, instead of little by little during searches.
+
+    If a team shares the workspace, its memories are then pushed to the team's server.
+    """
+    if sql:
+        schema = data.path("team.sql").read_text("utf-8")
+        return Result({"sql": schema}, schema.splitlines())
+    items, lines, messages = [], [], []
+    exit_code = 0
+    for workspace in open_all(context):
+        began = context.now
+        index = open_index(workspace, refresh_first=False)
+        if rebuild:
+            index.rebuild()
+        index.refresh(build_progress(context, "reading"))
+        index.embed_missing(None, progress=build_progress(context, "embedding"))
+        files, texts = (
+            index.run(f"select count(*) from {table}").fetchone()[0]
+            for table in ("files", "chunks")
+        )
+        seconds = round((context.now - began).total_seconds(), 1)
+        item = {"workspace": str(workspace.root), "files": files, "texts": texts}
+        items.append({**item, "seconds": seconds})
+        lines.append(f"{workspace.root}: {count_noun(files, 'file')}, {count_noun(texts, 'text')}")
+        messages += index.messages
+        try:
+            pushed = push(workspace, build_progress(context, "pushing"))
+        except UnavailableError as error:
+            messages.append(f"the team's server: {error.message}; {error.hint}")
+            exit_code = 3
+            continue
+        if not pushed.space:
+            continue
+        items[-1].update(asdict(pushed))
+        lines.append(
+            f"  {pushed.space}: {count_noun(pushed.shared, 'memory')} shared,"
+            f" {pushed.pushed:,} pushed, {pushed.removed:,} removed"
+        )
+    return Result({"indexes": items}, lines, None, messages, exit_code=exit_code)
 
 
 def describe_agents(connected: Sequence[str], others: Sequence[str]) -> list[str]:
@@ -90,7 +205,7 @@ def describe_agents(connected: Sequence[str], others: Sequence[str]) -> list[str
     return lines
 
 
-def describe(
+def describe_workspace(
     workspace: Workspace, project: str, numbers: Statistics, pending: Pending, usage: Usage
 ) -> list[str]:
     active = numbers.statuses.get("active", 0)
@@ -147,123 +262,3 @@ def describe_statistics(workspace: Workspace, numbers: Statistics, usage: Usage)
 
 def format_counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in counts.items()) or "none"
-
-
-CHECK_FIELDS = (*Finding.__dataclass_fields__, "problems", "fixed", "undo")
-
-
-def run_check(
-    context: Context,
-    fix: Annotated[
-        bool, Option("--fix", help="Fix what has one right answer, without losing a text.")
-    ] = False,
-    staged: Annotated[
-        bool, Option("--staged", help="Check the files that git is about to commit.")
-    ] = False,
-) -> Result:
-    """Find problems in files: bad YAML, secrets, conflict markers, forgotten memories.
-
-    --fix adds missing ids, gives copies an id of their own, corrects relations and lines of
-    MEMORY.md, and removes what killed commands left.
-    """
-    if fix and staged:
-        raise UsageError("--fix and --staged cannot be used together")
-    workspace = open_existing(context)
-    lines: list[str] = []
-    messages: list[str] = []
-    fixed: list[Finding] = []
-    number = 0
-    # First, so that the findings below no longer contain what was fixed.
-    if fix:
-        fixes, messages, result = fix_problems(workspace)
-        fixed = [Finding(item.path, item.line, item.reason) for item in fixes]
-        lines = [f"Fixed: {item.path}: {item.reason}" for item in fixed]
-        number = result.number
-        if len(result.paths) > 1:
-            lines.append("Undo: mem undo")
-    findings = find_staged_problems(workspace) if staged else find_problems(workspace)
-    lines += [f"{finding.path}:{finding.line}: {finding.reason}" for finding in findings]
-    rows = [[f"{item.path}:{item.line}", f"fixed: {item.reason}"] for item in fixed]
-    rows += [[f"{finding.path}:{finding.line}", finding.reason] for finding in findings]
-    return Result(
-        {"problems": findings, "fixed": fixed, "undo": number},
-        lines,
-        rows,
-        messages,
-        exit_code=1 if findings else 0,
-        # git shows this at each commit.
-        nothing="" if staged else "No problems found.",
-    )
-
-
-DOCTOR_FIELDS = (*Check.__dataclass_fields__, "checks")
-
-
-def run_doctor(context: Context) -> Result:
-    """Check the setup: this program, the workspace, the model, and the connected agents.
-
-    mem runs the hook of each connected agent as the agent would, with a session that does not
-    exist. Nothing is saved.
-    """
-    checks = diagnose(context, find_program(context), find_project(context))
-    lines = []
-    for check in checks:
-        lines.append(f"{check.state:8} {check.name:10} {check.text}")
-        if check.hint:
-            lines.append(f"{'':20}{check.hint}")
-    rows = [[check.state, check.name, check.text, check.hint] for check in checks]
-    has_error = any(check.state == ERROR for check in checks)
-    return Result({"checks": checks}, lines, rows, exit_code=int(has_error))
-
-
-INDEX_FIELDS = ("workspace", "files", "texts", "seconds", "space", "shared", "pushed", "removed")
-
-
-def run_index(
-    context: Context,
-    rebuild: Annotated[
-        bool, Option("--rebuild", help="Delete the index and make it again.")
-    ] = False,
-    sql: Annotated[
-        bool, Option("--sql", help="Print the tables of a team's server for its administrator.")
-    ] = False,
-) -> Result:
-    """Read every file and embed every text now, instead of little by little during searches.
-
-    If a team shares the workspace, its memories are then pushed to the team's server.
-    """
-    if sql:
-        schema = data.path("team.sql").read_text("utf-8")
-        return Result({"sql": schema}, schema.splitlines())
-    items, lines, messages = [], [], []
-    exit_code = 0
-    for workspace in open_all(context):
-        began = context.now
-        index = open_index(workspace, refresh_first=False)
-        if rebuild:
-            index.rebuild()
-        index.refresh(build_progress(context, "reading"))
-        index.embed_missing(None, progress=build_progress(context, "embedding"))
-        files, texts = (
-            index.run(f"select count(*) from {table}").fetchone()[0]
-            for table in ("files", "chunks")
-        )
-        seconds = round((context.now - began).total_seconds(), 1)
-        item = {"workspace": str(workspace.root), "files": files, "texts": texts}
-        items.append({**item, "seconds": seconds})
-        lines.append(f"{workspace.root}: {count_noun(files, 'file')}, {count_noun(texts, 'text')}")
-        messages += index.messages
-        if not find_space(workspace):
-            continue
-        try:
-            pushed = push(workspace, build_progress(context, "pushing"))
-        except UnavailableError as error:
-            messages.append(f"the team's server: {error.message}; {error.hint}")
-            exit_code = 3
-            continue
-        items[-1].update(asdict(pushed))
-        lines.append(
-            f"  {pushed.space}: {count_noun(pushed.shared, 'memory')} shared,"
-            f" {pushed.pushed:,} pushed, {pushed.removed:,} removed"
-        )
-    return Result({"indexes": items}, lines, None, messages, exit_code=exit_code)

@@ -1,9 +1,9 @@
-"""Print results and messages, ask questions, show progress."""
+"""Print results and messages, ask questions, show progress, run the pager and the editor."""
 
 import json
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -11,111 +11,14 @@ from typing import Any
 from ..context import Context
 from ..errors import UsageError
 from ..formats import CONTROL, split_words
-from ..store import Workspace, read_settings
+from ..store import Workspace, find_repository, read_settings
 
 ESCAPE, END_OF_INPUT = "\x1b", "\x04"
 DEFAULT_EDITOR = "vi"  # like git
-
-
-def is_interactive(context: Context) -> bool:
-    """Return whether a person can answer questions. An agent that runs mem has none."""
-    return context.is_terminal and context.stdin.isatty() and not context.common.as_json
-
-
-def ask(context: Context, question: str, *, default: bool = False) -> bool:
-    """Return whether the person answers yes. Enter takes the default; no terminal is a no."""
-    if not is_interactive(context):
-        return False
-    context.stderr.write(f"{question} [{'Y/n' if default else 'y/N'}] ")
-    context.stderr.flush()
-    answer = context.stdin.readline()
-    if not answer.strip():
-        return default and bool(answer)  # at the end of the input, nobody has agreed
-    return answer.strip().lower() in ("y", "yes")
-
-
-def require_yes(context: Context, question: str, *, yes: bool) -> bool:
-    """Return whether to go on with something that cannot be undone. A script must pass --yes."""
-    if yes:
-        return True
-    if not is_interactive(context):
-        raise UsageError("a purge cannot be undone", "to confirm, add --yes")
-    return ask(context, question)
-
-
-def read_key(context: Context) -> str:
-    """Return the next key that the person presses, or an empty string at the end of the input."""
-    stream = context.stdin
-    if not stream.isatty():
-        key = stream.read(1)
-        while key.isspace():
-            key = stream.read(1)
-        return key
-    import os
-    import termios
-    import tty
-    from select import select
-
-    settings = termios.tcgetattr(stream)
-    try:
-        tty.setcbreak(stream)
-        key = os.read(stream.fileno(), 1).decode("latin-1")
-        # An arrow key sends several characters, which must not count as answers.
-        while key == ESCAPE and select([stream], [], [], 0)[0]:
-            os.read(stream.fileno(), 1)
-    finally:
-        termios.tcsetattr(stream, termios.TCSADRAIN, settings)
-    return "" if key == END_OF_INPUT else key
-
-
-def show_in_pager(context: Context, text: str) -> None:
-    """Pipe a text to the pager, or print it if there is none."""
-    import shlex
-    import subprocess
-
-    settings = read_settings(Path("/nonexistent"), context.config_file, context.environment)
-    command = settings["pager"] or context.environment.get("PAGER") or "less -FRX"
-    try:
-        process = subprocess.Popen(shlex.split(command), stdin=subprocess.PIPE)
-    except (OSError, ValueError):
-        context.stdout.write(text)
-        return
-    try:
-        process.communicate(text.encode("utf-8", "surrogateescape"))
-    except BrokenPipeError:
-        pass  # the reader has seen enough
-
-
-def run_editor(context: Context, workspace: Workspace, path: Path, otherwise: str) -> None:
-    """Wait until the user has edited a file. Raises UsageError with `otherwise` as a hint."""
-    import shlex
-    import subprocess
-
-    environment = context.environment
-    command = workspace.settings["editor"] or environment.get("VISUAL") or environment.get("EDITOR")
-    if not command and is_interactive(context):
-        command = DEFAULT_EDITOR
-    if not command:
-        raise UsageError("no editor", f"set EDITOR, or use: {otherwise}")
-    try:
-        done = subprocess.run(
-            [*shlex.split(command), str(path)],
-            env=dict(environment),
-            cwd=context.folder,
-            check=False,
-        )
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(
-            f"cannot start the editor {command!r}: {reason}", f"set EDITOR, or use: {otherwise}"
-        ) from None
-    if done.returncode:
-        raise UsageError(
-            f"the editor ended with an error ({done.returncode})", "nothing was changed"
-        )
-
-
 BOLD, PLAIN = "\033[1m", "\033[0m"
+PROGRESS_DELAY = 2.0  # seconds until progress is shown
+PROGRESS_INTERVAL = 0.1  # seconds between two updates
+BAR_WIDTH = 24
 
 
 @dataclass
@@ -128,10 +31,12 @@ class Result:
     messages: Sequence[str] = ()  # for stderr
     highlight: Sequence[str] = ()  # words to set in bold on a terminal
     exit_code: int = 0
-    nothing: str = ""  # what to say without lines: on a terminal, or if the exit code is not 0
+    # Printed if there are no lines: on a terminal, or if the exit code is not 0.
+    nothing: str = ""
 
 
 def print_result(context: Context, result: Result) -> None:
+    """Print the output of a command: JSON if asked for, rows in a pipe, otherwise lines."""
     for message in result.messages:
         print_message(context, message)
     lines = [clean_line(line) for line in result.lines]
@@ -177,6 +82,131 @@ def print_message(context: Context, message: str, prefix: str = "mem: ") -> None
     context.stderr.write(f"{text}\n")
 
 
+def show_in_pager(context: Context, text: str) -> None:
+    """Pipe a text to the pager, or print it if there is none."""
+    import shlex
+    import subprocess
+
+    settings = read_settings(Path("/nonexistent"), context.config_file, context.environment)
+    command = settings["pager"] or context.environment.get("PAGER") or "less -FRX"
+    try:
+        process = subprocess.Popen(shlex.split(command), stdin=subprocess.PIPE)
+    except (OSError, ValueError):
+        context.stdout.write(text)
+        return
+    try:
+        process.communicate(text.encode("utf-8", "surrogateescape"))
+    except BrokenPipeError:
+        pass  # the reader has seen enough
+
+
+def is_interactive(context: Context) -> bool:
+    """Return whether a person can answer questions. An agent that runs mem has none."""
+    return context.is_terminal and context.stdin.isatty() and not context.common.as_json
+
+
+def ask(context: Context, question: str, *, default: bool = False) -> bool:
+    """Return whether the person answers yes. Enter takes the default; no terminal is a no."""
+    if not is_interactive(context):
+        return False
+    context.stderr.write(f"{question} [{'Y/n' if default else 'y/N'}] ")
+    context.stderr.flush()
+    answer = context.stdin.readline()
+    if not answer.strip():
+        return default and bool(answer)  # at the end of the input, nobody has agreed
+    return answer.strip().lower() in ("y", "yes")
+
+
+def require_yes(context: Context, question: str, *, yes: bool) -> bool:
+    """Return whether the user agrees to a purge. A script must pass --yes."""
+    if yes:
+        return True
+    if not is_interactive(context):
+        raise UsageError("a purge cannot be undone", "to confirm, add --yes")
+    return ask(context, question)
+
+
+def read_key(context: Context) -> str:
+    """Return the next key that the person presses, or an empty string at the end of the input."""
+    stream = context.stdin
+    if not stream.isatty():
+        key = stream.read(1)
+        while key.isspace():
+            key = stream.read(1)
+        return key
+    import os
+    import termios
+    import tty
+    from select import select
+
+    settings = termios.tcgetattr(stream)
+    try:
+        tty.setcbreak(stream)
+        key = os.read(stream.fileno(), 1).decode("latin-1")
+        # An arrow key sends several characters, which must not count as answers.
+        while key == ESCAPE and select([stream], [], [], 0)[0]:
+            os.read(stream.fileno(), 1)
+    finally:
+        termios.tcsetattr(stream, termios.TCSADRAIN, settings)
+    return "" if key == END_OF_INPUT else key
+
+
+def run_editor(context: Context, workspace: Workspace, path: Path, otherwise: str) -> None:
+    """Wait until the user has edited a file.
+
+    Raises UsageError if that is impossible. Its hint suggests the command `otherwise`.
+    """
+    import shlex
+    import subprocess
+
+    environment = context.environment
+    command = workspace.settings["editor"] or environment.get("VISUAL") or environment.get("EDITOR")
+    if not command and is_interactive(context):
+        command = DEFAULT_EDITOR
+    if not command:
+        raise UsageError("no editor", f"set EDITOR, or use: {otherwise}")
+    try:
+        done = subprocess.run(
+            [*shlex.split(command), str(path)],
+            env=dict(environment),
+            cwd=context.folder,
+            check=False,
+        )
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(
+            f"cannot start the editor {command!r}: {reason}", f"set EDITOR, or use: {otherwise}"
+        ) from None
+    if done.returncode:
+        raise UsageError(
+            f"the editor ended with an error ({done.returncode})", "nothing was changed"
+        )
+
+
+def build_progress(context: Context, label: str) -> Callable[[int, int], None] | None:
+    """Return a function that shows how much is done, or None if stderr is no terminal."""
+    if not context.stderr.isatty():
+        return None
+    began = shown = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        is_visible = shown > began
+        if done >= total:
+            if is_visible:
+                context.stderr.write("\r\033[K")
+                context.stderr.flush()
+        elif now - began > PROGRESS_DELAY and now - shown > PROGRESS_INTERVAL:
+            bar = "#" * (BAR_WIDTH * done // total)
+            line = f"\r{label:12} [{bar:{BAR_WIDTH}}] {done:,} of {total:,}"
+            context.stderr.write(line[: context.width + 1])
+            context.stderr.flush()
+            shown = now
+
+    return show
+
+
 def build_plain(value: Any) -> Any:
     """Return dataclasses and tuples as JSON values."""
     if is_dataclass(value) and not isinstance(value, type):
@@ -191,7 +221,7 @@ def build_plain(value: Any) -> Any:
 
 
 def select_fields(data: Any, fields: Sequence[str]) -> Any:
-    """Return the data with the named fields only: of each item if there is a list of items."""
+    """Return the named fields of the data, or of each item if the data is a list of items."""
     if not fields:
         return data
     # `--json id` of a list means the id of each item.
@@ -208,10 +238,29 @@ def is_list_of_objects(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
-def check_fields(fields: Sequence[str], known: set[str]) -> None:
+def check_fields(fields: Sequence[str], known: Collection[str]) -> None:
     unknown = [name for name in fields if name not in known]
     if unknown:
         raise UsageError(f"unknown field {unknown[0]!r}", f"fields: {', '.join(sorted(known))}")
+
+
+def explain_place(workspace: Workspace) -> list[str]:
+    """Return a message if a text went to the user's own memory for lack of another one here.
+
+    Most people have both, so outside of projects only the first text gets it.
+    """
+    context = workspace.context
+    if not workspace.is_own or context.common.scope == "user":
+        return []
+    repository = find_repository(context.folder)
+    home = context.environment.get("HOME", "")
+    # A memory cannot be in a bare repository, and a home folder is not a project.
+    is_project = repository and repository.main and repository.top != Path(home)
+    if not is_project and not workspace.resources.get("is new"):
+        return []
+    path = shorten_path(context, str(workspace.root))
+    place = "project" if is_project else "folder"
+    return [f"saved in your own memory, {path}; `mem init` makes one for this {place}"]
 
 
 def shorten_path(context: Context, path: str) -> str:
@@ -248,32 +297,3 @@ def highlight_words(lines: Sequence[str], words: Sequence[str]) -> list[str]:
         return f"{BOLD}{match[0]}{PLAIN}" if match[0].casefold() in stems else match[0]
 
     return [line if line.startswith(" ") else re.sub(r"\w+", embolden, line) for line in lines]
-
-
-PATIENCE = 2.0  # seconds without a line
-INTERVAL = 0.1
-BAR_WIDTH = 24
-
-
-def build_progress(context: Context, label: str) -> Callable[[int, int], None] | None:
-    """Return a function that shows how much is done, or None if stderr is no terminal."""
-    if not context.stderr.isatty():
-        return None
-    began = shown = time.monotonic()
-
-    def show(done: int, total: int) -> None:
-        nonlocal shown
-        now = time.monotonic()
-        is_visible = shown > began
-        if done >= total:
-            if is_visible:
-                context.stderr.write("\r\033[K")
-                context.stderr.flush()
-        elif now - began > PATIENCE and now - shown > INTERVAL:
-            bar = "#" * (BAR_WIDTH * done // total)
-            line = f"\r{label:12} [{bar:{BAR_WIDTH}}] {done:,} of {total:,}"
-            context.stderr.write(line[: context.width + 1])
-            context.stderr.flush()
-            shown = now
-
-    return show

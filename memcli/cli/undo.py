@@ -1,4 +1,4 @@
-"""Revert commands, and show and extend the log."""
+"""Revert commands (`undo`), and list and extend the history of the memory (`history`)."""
 
 from typing import Annotated
 
@@ -19,10 +19,10 @@ from ..store import (
     read_log,
 )
 from ..store.undo import undo
-from .terminal import Result, ask
-from .write import explain_place
+from .terminal import Result, ask, explain_place
 
 UNDO_FIELDS = ("number", "command", "text", "time", "state", "undo", "paths")
+HISTORY_FIELDS = ("id", "timestamp", "text", "path", "undo")
 
 
 def run_undo(
@@ -70,6 +70,46 @@ def run_undo(
     return Result(data, lines)
 
 
+def run_history(
+    context: Context,
+    add: Annotated[
+        str, Option(help="Add this text to the log; - reads it from standard input.")
+    ] = "",
+    limit: Annotated[
+        int, Option("-n", "--limit", min=1, help="Show at most this many records.")
+    ] = 20,
+    since: Annotated[str, Option(help="Only records since this date.")] = "",
+    until: Annotated[str, Option(help="Only records until this date.")] = "",
+) -> Result:
+    """List the log of the workspace, the latest record last, or add a record."""
+    if add:
+        return add_record(context, context.stdin.read() if add == "-" else add)
+    first, last = "", "9999"
+    records = []
+    for workspace in open_all(context):
+        if since:
+            first = format_time(parse_date(since, workspace.now, workspace.zone)[0])
+        if until:
+            last = format_time(parse_date(until, workspace.now, workspace.zone)[1])
+        index = open_index(workspace)
+        rows = index.run(
+            "select path, text from files join texts using(file) where kind = 'history'"
+        )
+        for path, text in rows.fetchall():
+            for record in split_history(text):
+                body = text[record.start : record.end].strip()
+                if first <= record.timestamp <= last:
+                    records.append(
+                        {"id": record.id, "timestamp": record.timestamp, "text": body, "path": path}
+                    )
+    # Months and workspaces come in the order of their paths.
+    records.sort(key=lambda record: record["timestamp"])
+    records = records[-limit:]
+    lines = [line for record in records for line in record["text"].splitlines()]
+    cells = [[record["timestamp"], record["id"], record["text"]] for record in records]
+    return Result({"records": records}, lines, cells, nothing="No records.")
+
+
 def choose_record(records: list[Record], undone: set[int], number: int, redo: bool) -> Record:
     """Return the command to revert."""
     if number:
@@ -77,7 +117,7 @@ def choose_record(records: list[Record], undone: set[int], number: int, redo: bo
         if not chosen:
             raise NotFoundError(f"no command {number} in the undo log", "list it: mem undo --list")
     elif redo:
-        # The undo of an undo is a redo already, and not to be redone.
+        # An undo of an undo is a redo already, so it is not redone.
         undos = {record.number for record in records if record.undoes}
         chosen = [
             record
@@ -131,49 +171,6 @@ def list_commands(workspace: Workspace, records: list[Record], undone: set[int])
             }
         )
     return Result({"commands": items}, lines, rows, nothing="No commands.")
-
-
-HISTORY_FIELDS = ("id", "timestamp", "text", "path", "undo")
-
-
-def run_history(
-    context: Context,
-    add: Annotated[
-        str, Option(help="Add this text to the log; - reads it from standard input.")
-    ] = "",
-    limit: Annotated[
-        int, Option("-n", "--limit", min=1, help="Show at most this many records.")
-    ] = 20,
-    since: Annotated[str, Option(help="Only records since this date.")] = "",
-    until: Annotated[str, Option(help="Only records until this date.")] = "",
-) -> Result:
-    """List the log of the workspace, the latest record last, or add a record."""
-    if add:
-        return add_record(context, context.stdin.read() if add == "-" else add)
-    first, last = "", "9999"
-    records = []
-    for workspace in open_all(context):
-        if since:
-            first = format_time(parse_date(since, workspace.now, workspace.zone)[0])
-        if until:
-            last = format_time(parse_date(until, workspace.now, workspace.zone)[1])
-        index = open_index(workspace)
-        rows = index.run(
-            "select path, text from files join texts using(file) where kind = 'history'"
-        )
-        for path, text in rows.fetchall():
-            for record in split_history(text):
-                body = text[record.start : record.end].strip()
-                if first <= record.timestamp <= last:
-                    records.append(
-                        {"id": record.id, "timestamp": record.timestamp, "text": body, "path": path}
-                    )
-    # Months and workspaces come in the order of their paths.
-    records.sort(key=lambda record: record["timestamp"])
-    records = records[-limit:]
-    lines = [line for record in records for line in record["text"].splitlines()]
-    cells = [[record["timestamp"], record["id"], record["text"]] for record in records]
-    return Result({"records": records}, lines, cells, nothing="No records.")
 
 
 def add_record(context: Context, text: str) -> Result:

@@ -15,6 +15,8 @@ from ..upkeep.tend import tend
 from .terminal import Result
 
 TEND_FIELDS = ("workspace", "step", "text", "count", "error", "steps")
+DECAY_FIELDS = ("id", "path", "text", "retention", "access_count", "memories", "undo")
+PROMOTE_FIELDS = ("id", "path", "text", "memories", "changed", "undo")
 
 
 def run_tend(
@@ -47,9 +49,6 @@ def run_tend(
     code = 3 if messages else 0
     nothing = "" if messages else "Nothing is pending."
     return Result({"steps": items}, lines, None, messages, exit_code=code, nothing=nothing)
-
-
-DECAY_FIELDS = ("id", "path", "text", "retention", "access_count", "memories", "undo")
 
 
 def run_decay(
@@ -104,9 +103,6 @@ def run_decay(
         lines += ["To bring one back: mem restore ID", "Undo: mem undo"]
     data = {"memories": items, "undo": number}
     return Result(data, lines, rows, messages, nothing="Nothing has faded.")
-
-
-PROMOTE_FIELDS = ("id", "path", "text", "memories", "changed", "undo")
 
 
 def run_promote(

@@ -1,4 +1,4 @@
-"""Save memories and notes, and change them."""
+"""Save a memory (`write`) or a note (`note`), and change a memory or file (`edit`)."""
 
 import os
 from pathlib import Path
@@ -19,8 +19,8 @@ from ..reconcile.edit import (
     replace_text,
     update_entry,
 )
-from ..store import Append, Workspace, commit_one, find_repository, read_file
-from .terminal import Result, run_editor, shorten_path
+from ..store import Append, Workspace, commit_one, read_file
+from .terminal import Result, explain_place, run_editor
 
 WRITE_FIELDS = ("action", "id", "short_id", "path", "text", "strength", "related", "undo")
 LABELS = {
@@ -32,6 +32,8 @@ LABELS = {
     "held": "In the inbox",
 }
 HELD = "it resembles a forgotten memory, so it is in the inbox: mem review"
+EDIT_FIELDS = ("path", "id", "text", "undo")
+NOTE_FIELDS = ("path", "text", "undo")
 
 
 def run_write(
@@ -112,27 +114,63 @@ def run_write(
     return render_outcome(context, outcomes[0], messages)
 
 
-def explain_place(workspace: Workspace) -> list[str]:
-    """Return a message if a text is in the user's own memory because there is no other one here.
+def run_edit(
+    context: Context,
+    name: Annotated[str, Argument(metavar="MEMORY", help="An id, a path or a title.")],
+    replace: Annotated[
+        tuple[str, str],
+        Option(metavar="OLD NEW", help="Replace a passage instead of opening an editor."),
+    ] = ("", ""),
+) -> Result:
+    """Change a memory or another file of the workspace in your editor.
 
-    Most people have both, so outside of projects only the first text gets it.
+    With --scope user, move the memory to your own memory; with --scope project, to the project's.
     """
-    context = workspace.context
-    if not workspace.is_own or context.common.scope == "user":
-        return []
-    repository = find_repository(context.folder)
-    home = context.environment.get("HOME", "")
-    # A memory cannot be in a bare repository, and a home folder is not a project.
-    is_project = repository and repository.main and repository.top != Path(home)
-    if not is_project and not workspace.resources.get("is new"):
-        return []
-    path = shorten_path(context, str(workspace.root))
-    place = "project" if is_project else "folder"
-    return [f"saved in your own memory, {path}; `mem init` makes one for this {place}"]
+    if context.common.scope in ("project", "user"):
+        return move_memory(context, name)
+    workspace = open_existing(context, [name])
+    if replace[0]:
+        return render_edit(
+            replace_passage(workspace, name, *replace, is_said_by_user=context.is_terminal)
+        )
+    path = get_file(workspace, name).path
+    before = read_file(workspace, path) or ""
+    after = edit_in_editor(context, workspace, path, before)
+    try:
+        return render_edit(replace_text(workspace, path, before, after, is_said_by_user=True))
+    except MemError as error:
+        if after.strip():
+            # The user's work must not be lost with the editor's copy.
+            saved = f"your text is in {save_rejected_text(path, after)}"
+            error.hint = f"{error.hint}; {saved}" if error.hint else saved
+        raise
+
+
+def run_note(
+    context: Context,
+    text: Annotated[list[str], Argument(help="The note; - reads it from standard input.")],
+) -> Result:
+    """Add a line with the time to today's notes."""
+    workspace = open_target(context)
+    # Several words without quotes are one note, as with `echo`.
+    words = context.stdin.read() if text == ["-"] else " ".join(text)
+    if not words.strip():
+        raise UsageError("the note is empty")
+    line = format_note(workspace.now, workspace.zone, words)
+    done = commit_one(
+        workspace,
+        "note",
+        [Append(workspace.notes_path, line)],
+        summary=words.strip(),
+        is_said_by_user=context.is_terminal,
+    )
+    data = {"path": workspace.notes_path, "text": line.strip(), "undo": done.number}
+    messages = [*done.messages, *explain_place(workspace)]
+    return Result(data, [f"Noted: {line.strip()}  ({workspace.notes_path})"], None, messages)
 
 
 def add_secret_hint(error: MemError) -> MemError:
-    """Name the options for a text with a secret, which only this command has."""
+    """Name the options of `mem write` for a text with a secret."""
     if isinstance(error, SecretError):
         error.hint = "use --redact to save it without the secret, or --allow-secret to keep it"
     return error
@@ -190,41 +228,6 @@ def render_outcome(context: Context, outcome: Outcome, messages: list[str]) -> R
     return Result(data, lines, rows, [*messages, *notes])
 
 
-EDIT_FIELDS = ("path", "id", "text", "undo")
-
-
-def run_edit(
-    context: Context,
-    name: Annotated[str, Argument(metavar="MEMORY", help="An id, a path or a title.")],
-    replace: Annotated[
-        tuple[str, str],
-        Option(metavar="OLD NEW", help="Replace a passage instead of opening an editor."),
-    ] = ("", ""),
-) -> Result:
-    """Change a memory or another file of the workspace in your editor.
-
-    With --scope user, move the memory to your own memory; with --scope project, to the project's.
-    """
-    if context.common.scope in ("project", "user"):
-        return move_memory(context, name)
-    workspace = open_existing(context, [name])
-    if replace[0]:
-        return render_edit(
-            replace_passage(workspace, name, *replace, is_said_by_user=context.is_terminal)
-        )
-    path = get_file(workspace, name).path
-    before = read_file(workspace, path) or ""
-    after = edit_in_editor(context, workspace, path, before)
-    try:
-        return render_edit(replace_text(workspace, path, before, after, is_said_by_user=True))
-    except MemError as error:
-        if after.strip():
-            # The user's work must not be lost with the editor's copy.
-            saved = f"your text is in {save_rejected_text(path, after)}"
-            error.hint = f"{error.hint}; {saved}" if error.hint else saved
-        raise
-
-
 def render_edit(outcome: Outcome) -> Result:
     data = {"path": outcome.path, "id": outcome.id, "text": outcome.text, "undo": outcome.undo}
     short_id = f"  ({outcome.short_id})" if outcome.short_id else ""
@@ -273,29 +276,3 @@ def move_memory(context: Context, name: str) -> Result:
             {"path": outcome.path, "undo": outcome.undo}, [line, f"  now in {target.root}"]
         )
     raise NotFoundError(f"no memory {name!r} outside {target.root}")
-
-
-NOTE_FIELDS = ("path", "text", "undo")
-
-
-def run_note(
-    context: Context,
-    text: Annotated[list[str], Argument(help="The note; - reads it from standard input.")],
-) -> Result:
-    """Add a line with the time to today's notes."""
-    workspace = open_target(context)
-    # Several words without quotes are one note, as with `echo`.
-    words = context.stdin.read() if text == ["-"] else " ".join(text)
-    if not words.strip():
-        raise UsageError("the note is empty")
-    line = format_note(workspace.now, workspace.zone, words)
-    done = commit_one(
-        workspace,
-        "note",
-        [Append(workspace.notes_path, line)],
-        summary=words.strip(),
-        is_said_by_user=context.is_terminal,
-    )
-    data = {"path": workspace.notes_path, "text": line.strip(), "undo": done.number}
-    messages = [*done.messages, *explain_place(workspace)]
-    return Result(data, [f"Noted: {line.strip()}  ({workspace.notes_path})"], None, messages)

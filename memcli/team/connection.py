@@ -25,9 +25,9 @@ SCHEMA_VERSION = 1  # of data/team.sql
 CONNECT_SECONDS = 3
 SEARCH_SECONDS = 5
 PUSH_SECONDS = 60  # for each batch
-# If a server did not answer in time, no search waits for it during this time.
+# After a timeout, no search waits for the server during this time.
 PAUSE_SECONDS = 60
-PAUSE = "team pause"
+PAUSE = "team pause"  # the key in the index
 MAKE_SCHEMA = "its administrator runs: mem index --sql | psql DATABASE"
 OPENING = (
     # Nobody else can create objects in these schemas: mem belongs to the administrator, and
@@ -132,7 +132,7 @@ def open_team(workspace: Workspace, seconds: float) -> Iterator[Team]:
 
 
 def find_password(dsn: str) -> str:
-    """Return the password in a connection string. Raises UnavailableError for a malformed one."""
+    """Return the password in a connection string. Raises UnavailableError if it is malformed."""
     from psycopg import Error
     from psycopg.conninfo import conninfo_to_dict
 

@@ -16,7 +16,7 @@ from ..errors import UnavailableError
 from ..formats import build_digest
 from ..index import TOKENIZER, Index, Progress, open_index
 from ..store import Workspace, find_secret_problems
-from .connection import PUSH_SECONDS, SEARCH_SECONDS, Team, clear_pause, open_team
+from .connection import PUSH_SECONDS, SEARCH_SECONDS, Team, clear_pause, find_space, open_team
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,14 +40,19 @@ class SharedFile(NamedTuple):
 class PushResult:
     """What a push changed on the server."""
 
-    space: str = ""
+    space: str = ""  # empty if no team shares the workspace
     pushed: int = 0
     removed: int = 0
     shared: int = 0  # memories of this workspace that are on the server now
 
 
 def push(workspace: Workspace, progress: Progress | None = None) -> PushResult:
-    """Make the server's rows equal to the files. Raises UnavailableError."""
+    """Make the rows of this machine on the server equal to its files. Raises UnavailableError.
+
+    Nothing is pushed if no team shares the workspace.
+    """
+    if not find_space(workspace):
+        return PushResult()
     clear_pause(workspace)
     index = open_index(workspace, refresh_first=False)
     machine = build_machine_name(workspace)
@@ -79,6 +84,8 @@ def withdraw(workspace: Workspace) -> int:
 
     Raises UnavailableError.
     """
+    if not find_space(workspace):
+        return 0
     with open_team(workspace, SEARCH_SECONDS) as team:
         return remove_forgotten(team, open_index(workspace))
 
@@ -127,7 +134,7 @@ def is_private(tags: str, fields: str) -> bool:
 
 
 def clean_text(text: str) -> str:
-    """Return a text without what PostgreSQL refuses, which YAML can write as an escape."""
+    """Return a text without characters that PostgreSQL refuses. YAML can spell them as escapes."""
     return text.replace("\x00", " ").encode("utf-8", "replace").decode()
 
 

@@ -43,8 +43,8 @@ MEANING = (
     "select owner, machine, path from chunks where {where} and vector is not null"
     " order by vector <=> %s::halfvec limit %s"
 )
-# Each word counts by its rarity. How often a text has it matters in the final ranking only. Unless
-# both are materialized, the planner, which expects one row, counts again for each of 40,000.
+# Each word counts by its rarity. How often a text contains it matters only in the final ranking.
+# Unless both parts are materialized, the planner expects one row and counts again for each.
 WORDS = (
     "with matches as materialized (select owner, machine, path, {matches} from chunks"
     " where {where} and words @@ %s::tsquery),"
@@ -52,7 +52,7 @@ WORDS = (
     " select owner, machine, path, {numbers} from matches, counts order by {score} desc limit %s"
 )
 SIZE = "select count(*) from chunks where space = %s"
-# Without `offset 0` the planner, which cannot see how many rows there are, may join whole tables.
+# `offset 0` keeps the planner, which cannot see the number of rows, from joining whole tables.
 DETAILS = (
     "select key.owner, key.path, id, body, hashes, vectors"
     " from unnest(%s::text[], %s::text[], %s::text[]) as key(owner, machine, path)"
@@ -72,7 +72,7 @@ Key = tuple[str, str, str]
 
 
 class Candidates(NamedTuple):
-    """The memories that may answer a query, and numbers about the space that ranking needs."""
+    """The memories that may answer a query, and the numbers of the space that ranking needs."""
 
     keys: Sequence[Key]
     texts: int = 0  # in the space
@@ -113,6 +113,7 @@ def can_match(wanted: Filter) -> bool:
 def find_candidates(
     team: Team, query: str, vector: "np.ndarray | None", options: SearchOptions
 ) -> Candidates:
+    """Return the best memories on the server, by meaning and by words."""
     where, values = build_condition(team, options.wanted)
     limit = max(CANDIDATES, MARGIN * options.limit)
     if options.wanted.conditions or options.wanted.project:
@@ -228,7 +229,7 @@ def add_vectors(index: Index, rows: Sequence[tuple[Any, ...]]) -> None:
 
 
 def remove_known(index: Index, own: Index) -> None:
-    """Remove memories that this machine has too, in any state: the own file decides."""
+    """Remove memories that this machine has too, in any state, because its own file decides."""
     rows = index.run("select file, id, same_words from entries").fetchall()
     for file, entry_id, digest in rows:
         known = own.run(
