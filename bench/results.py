@@ -112,7 +112,7 @@ def build_table(output: str, kept: re.Pattern[str]) -> str:
         if result and not line.startswith("|"):
             if not lines or not lines[-1].startswith("|"):
                 lines += ["", "| what | result |", "|---|---|"]
-            line = f"| {label} | {re.sub(r'  +', ' · ', result.strip()).replace('|', '/')} |"
+            line = f"| {label} | {re.sub(r'  +', ' · ', result.strip(' ·')).replace('|', '/')} |"
         elif lines and line.startswith("|") != lines[-1].startswith("|"):
             lines.append("")
         lines.append(line)
