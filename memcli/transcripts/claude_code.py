@@ -50,15 +50,16 @@ def find_message(data: JsonObject) -> JsonObject:
     attachment = get_object(data, "attachment")
     # A prompt that a person typed while the agent was working is stored as an attachment only.
     if attachment.get("type") == "queued_command":
-        is_prompt = attachment.get("commandMode", "prompt") == "prompt"
-        return {"role": "user", "content": attachment.get("prompt")} if is_prompt else {}
+        if attachment.get("commandMode", "prompt") != "prompt":
+            return {}
+        return {"role": "user", "content": attachment.get("prompt")}
     message = get_object(data, "message")
-    if data.get("type", "user") not in ROLES:
+    kind = data.get("type", "user")
+    if kind not in ROLES or message.get("role", kind) not in ROLES:
         return {}
-    if message.get("role", data.get("type")) not in ROLES:
+    if any(data.get(mark) is True for mark in MARKS) or message.get("model") == "<synthetic>":
         return {}
-    is_marked = any(data.get(mark) is True for mark in MARKS)
-    return {} if is_marked or message.get("model") == "<synthetic>" else message
+    return message
 
 
 def read_tool_parts(transcript: Transcript, message: JsonObject, timestamp: str) -> None:

@@ -18,16 +18,16 @@ def read_lines(lines: Iterable[JsonObject]) -> Transcript:
     """Return the conversation in the events of a file."""
     transcript = Transcript(NAME)
     for event in lines:
-        kind, data = event.get("type"), get_object(event, "data")
+        kind = event.get("type")
+        data = get_object(event, "data")
         call_id = get_text(data, "toolCallId")
         timestamp = read_timestamp(event.get("timestamp"))
         # A subagent's conversation is not the user's.
         if event.get("agentId") or data.get("parentToolCallId"):
             continue
-        if kind == "user.message":
-            transcript.add_message("user", data.get("content"), timestamp, event.get("id"))
-        elif kind == "assistant.message":
-            transcript.add_message("assistant", data.get("content"), timestamp, event.get("id"))
+        if kind in ("user.message", "assistant.message"):
+            role = kind.partition(".")[0]
+            transcript.add_message(role, data.get("content"), timestamp, event.get("id"))
         elif kind == "tool.execution_start":
             name = get_text(data, "toolName")
             transcript.add_call(call_id, name, data.get("arguments"), timestamp)

@@ -22,6 +22,9 @@ from .transcript import (
 NAME = "opencode"
 DATABASE = "opencode.db"
 FOLDER_VARIABLE, FOLDER, PATTERNS = "XDG_DATA_HOME", ".local/share", (f"opencode/{DATABASE}",)
+SESSION = "select id, directory from session where id = ?"
+PARTS = "select message_id, data from part where session_id = ? order by id"
+MESSAGES = "select id, data from message where session_id = ? order by time_created, id"
 
 
 def is_line(data: JsonObject) -> bool:
@@ -67,7 +70,8 @@ def read_message(transcript: Transcript, data: JsonObject) -> None:
 
 def read_call(transcript: Transcript, part: JsonObject, timestamp: str) -> None:
     """Add a tool call, and its result if there is one yet."""
-    state, call_id = get_object(part, "state"), get_text(part, "callID")
+    state = get_object(part, "state")
+    call_id = get_text(part, "callID")
     transcript.add_call(call_id, get_text(part, "tool"), state.get("input"), timestamp)
     if state.get("status") in ("completed", "error"):
         exit_code = get_object(state, "metadata").get("exit")
@@ -84,14 +88,13 @@ def list_conversations(database: Path) -> list[Path]:
 
 def read_conversation(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects of one conversation in a database, as `opencode export` prints them."""
-    where = (path.name,)
-    for row in query(path.parent, "select id, directory from session where id = ?", where):
-        yield {"info": {"id": row[0], "directory": row[1]}}
+    database, session_id = path.parent, (path.name,)
+    for name, directory in query(database, SESSION, session_id):
+        yield {"info": {"id": name, "directory": directory}}
     parts: dict[str, list[Any]] = {}
-    columns = "message_id, data from part where session_id = ?"
-    for row in query(path.parent, f"select {columns} order by id", where):
-        parts.setdefault(row[0], []).append(json.loads(row[1]))
-    columns = "id, data from message where session_id = ?"
-    for row in query(path.parent, f"select {columns} order by time_created, id", where):
-        info = json.loads(row[1])
-        yield {"info": {**info, "id": row[0]}, "parts": parts.get(row[0], [])}
+    for message_id, data in query(database, PARTS, session_id):
+        parts.setdefault(message_id, []).append(json.loads(data))
+    for message_id, data in query(database, MESSAGES, session_id):
+        info = json.loads(data)
+        info["id"] = message_id
+        yield {"info": info, "parts": parts.get(message_id, [])}

@@ -60,24 +60,24 @@ def read_tree(
             continue
         ending = PurePosixPath(member.path).suffix.lower()
         try:
-            if ending in NOTE_ENDINGS:
-                is_reserved = is_okf and PurePosixPath(member.path).name in RESERVED
-                left_out += is_reserved
-                yield from () if is_reserved else read_note(source, member, broken, is_okf=is_okf)
+            if is_okf and PurePosixPath(member.path).name in RESERVED:
+                left_out += 1
                 continue
-            inner = open_member(source, member) if ending in STORE_ENDINGS else None
-            items = read_store(inner, formats()) if inner else None
+            if ending in NOTE_ENDINGS:
+                yield from read_note(source, member, broken, is_okf=is_okf)
+                continue
+            items = None
+            if ending in STORE_ENDINGS:
+                items = read_store(open_member(source, member), formats())
+            left_out += items is None
             for item in items or ():
                 yield Item(f"{member.path}: {item.place}", item.content)
-            left_out += items is None
         except (*ZIP_ERRORS, OSError) as error:
             yield Item(member.path, BadItem(f"cannot be read: {describe(error)}"))
     if broken:
         count = count_noun(len(broken), "note")
-        source.messages.append(
-            f"{count} with unreadable frontmatter, imported as plain text: {broken[0]}"
-            + (", …" if len(broken) > 1 else "")
-        )
+        message = f"{count} with unreadable frontmatter, imported as plain text"
+        source.messages.append(f"{message}: {broken[0]}")  # the first
     if left_out:
         source.messages.append(f"{count_noun(left_out, 'other file')} left out")
 
@@ -158,8 +158,8 @@ PROGRAM = "mem/1.0"
 OUR_STATUSES = {"stable": "active", "deprecated": "superseded"}
 EXPORTED = ("active", "superseded")  # the others are hidden or have faded
 # A field that only concepts have.
-CONCEPT_FIELD = re.compile(rb"\n(?:generated|verified|stale_after):")
-MOST_HEADS, HEAD_LENGTH = 100, 4000  # of files read to recognize a bundle
+CONCEPT_FIELD = re.compile(rb"(?s)\A---.*\n(?:generated|verified|stale_after):")
+HEAD_LENGTH = 4000  # bytes of a note that are searched for it
 
 
 def is_bundle(source: Source) -> bool:
@@ -169,18 +169,12 @@ def is_bundle(source: Source) -> bool:
     """
     if not source.is_tree or source.format_name:
         return source.is_tree and source.format_name == "okf"
-    heads_read = 0
     for member in list_members(source):
         if isinstance(member, Item) or not member.path.endswith(".md"):
             continue
-        is_index = PurePosixPath(member.path).name == "index.md"
-        if not is_index and heads_read == MOST_HEADS:
-            continue
-        heads_read += 1
         head = member.read_head(HEAD_LENGTH).partition(b"\n---")[0]
-        if is_index and b"okf_version" in head:
-            return True
-        if b"\ntype:" in head and CONCEPT_FIELD.search(head):
+        is_index = PurePosixPath(member.path).name == "index.md"
+        if CONCEPT_FIELD.search(head) or (is_index and b"okf_version" in head):
             return True
     return False
 
