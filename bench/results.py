@@ -1,11 +1,9 @@
 """Run benches, and write their tables to bench/results.
 
-    python -m bench.results all
-    python -m bench.results retrieval speed --data sets=FOLDER --data base=CHECKOUT
+    python -m bench.results all [--data sets=FOLDER …] [--data base=CHECKOUT]
 
-A page has the date, the commit, the commands without the paths of this machine, and the tables. A
-command in SUBJECTS with a word such as {sets} needs data and is left out without it. Several values
-of one name are passed one after the other.
+A page has the date, the commit, the commands without paths of this machine, and their tables. A
+command in SUBJECTS with a word such as {sets} needs data and is left out without it.
 """
 
 import argparse
@@ -56,7 +54,6 @@ SUBJECTS: dict[str, list[str]] = {
 }
 # Of a long output, the lines that say how it went.
 KEPT = {"agents": re.compile(r"^FAIL|passed,"), "clones": re.compile(r"^(seed|conflicts)|passed")}
-ANY = re.compile("")
 PATHS = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+")  # of files of this machine
 
 
@@ -95,7 +92,7 @@ def write_page(name: str, data: Mapping[str, Sequence[str]]) -> bool:
         done = subprocess.run(bash, cwd=TREE, env=environment, capture_output=True, text=True)
         print(done.stderr, end="", file=sys.stderr)
         shown = command.format(**{key: key.upper() for key in needed})
-        page += f"\n    {shown}\n\n{build_table(done.stdout, KEPT.get(name, ANY))}"
+        page += f"\n    {shown}\n\n{build_table(done.stdout, KEPT.get(name, re.compile('')))}"
         page += f"\nexit code {done.returncode}\n" if done.returncode else ""
         codes.append(done.returncode)
     if codes:
