@@ -35,7 +35,7 @@ def restore_memory(request: Request) -> str:
 
 
 def undo_command(request: Request) -> str:
-    """Revert a command of the undo log, and lead back to where the button was."""
+    """Revert a command, and return to the view that has the button."""
     done = undo(request.workspace, request.get_number("number"))
     view, name = request.get("view"), request.get("id")
     if name and find_named(open_index(request.workspace), name):

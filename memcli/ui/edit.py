@@ -1,10 +1,11 @@
-"""The forms for a new memory and for a change, and what they save."""
+"""The forms for a new memory and for a change, and the actions that save them."""
 
 from typing import Any
 
 from ..api import write
 from ..errors import ChangedError, MemError, NotFoundError, UsageError
-from ..formats import TYPES, edit_entry, get_body, read_tags, replace_body
+from ..formats import TYPES, get_body, read_tags
+from ..reconcile.changes import edit_file
 from ..reconcile.edit import replace_text
 from .frame import Page, build_sheet, describe, render_form
 from .html import Content, Html, fill, fill_file, render_options
@@ -12,50 +13,42 @@ from .markdown import TASK
 from .memory import MASKED
 from .request import OpenFile, Request
 
+NAMES = ("title", "type", "tags", "text")
+
 
 def show_new(request: Request, problem: str = "") -> Page:
-    """Show the form for a new memory, after a problem with the text that was typed."""
-    inputs = fill_file(
-        "form",
-        text=request.form.get("text", ""),
-        fields=render_fields(request.form, ["", *TYPES]),
-        back=request.build_address("memories"),
-    )
+    """Show the form for a new memory. After a problem, it has the typed text."""
+    back = request.build_address("memories")
+    inputs = render_inputs(request.form, ["", *TYPES], back)
     return build_form_page("New memory", problem, render_form(request, "write", inputs))
 
 
 def show_edit(request: Request, problem: str = "") -> Page:
-    """Show the form that changes a memory, after a problem with the text that was typed."""
+    """Show the form that changes a memory. After a problem, it has the typed text."""
     file = request.open_file()
     # The text of the form must not be saved with a mask in the place of a secret.
     if not file.is_editable:
         raise ChangedError(MASKED)
-    entry = file.entry
-    text = get_body(file.shown) if entry else file.shown
-    fields = None
+    entry, values, types = file.entry, {"text": file.shown}, []
     if entry is not None:
-        stored = {"title": entry.title, "type": entry.type, "tags": ", ".join(entry.tags)}
-        types = dict.fromkeys([*TYPES, entry.type])
-        fields = render_fields({**stored, **request.form}, list(types))
-    inputs = fill_file(
-        "form",
-        text=request.form.get("text", text),
-        fields=fields,
-        back=request.build_address("memory", id=file.path),
-    )
+        values = {"text": get_body(file.shown), "title": entry.title, "type": entry.type}
+        values["tags"] = ", ".join(entry.tags)
+        types = list(dict.fromkeys([*TYPES, entry.type]))
+    back = request.build_address("memory", id=file.path)
+    inputs = render_inputs({**values, **request.form}, types, back)
     form = render_form(request, "save", inputs, id=file.path, digest=file.digest)
-    current = fill("<p>The file now says:</p><pre>{}</pre>", text) if problem else None
+    template = "<p>The file now says:</p><pre>{}</pre>"
+    current = fill(template, values["text"]) if problem else None
     title = "Edit memory" if entry else f"Edit {file.path}"
     return build_form_page(title, problem, current, form)
 
 
-def render_fields(values: dict[str, str], types: list[str]) -> Html:
-    return fill_file(
-        "fields",
-        title=values.get("title", ""),
-        types=render_options(types, values.get("type", ""), "Automatic"),
-        tags=values.get("tags", ""),
-    )
+def render_inputs(values: dict[str, str], types: list[str], back: str) -> Html:
+    """Return the inputs of a form. Without types, it is about the text of a page."""
+    title, chosen, tags, text = (values.get(name, "") for name in NAMES)
+    options = render_options(types, chosen, "Automatic")
+    fields = fill_file("fields", title=title, types=options, tags=tags) if types else None
+    return fill_file("form", text=text, fields=fields, back=back)
 
 
 def build_form_page(title: str, problem: str, *content: Content) -> Page:
@@ -98,9 +91,8 @@ def save_task(request: Request) -> str:
     task = TASK.search(lines[number]) if number < len(lines) else None
     if task is None:
         raise ChangedError("This line has no checkbox")
-    mark = "x" if task[1] == " " else " "
-    start, end = task.span(1)
-    lines[number] = lines[number][:start] + mark + lines[number][end:]
+    mark = "[x] " if task[1] == " " else "[ ] "
+    lines[number] = TASK.sub(mark, lines[number], count=1)
     address = save_text(request, file, before + "\n".join(lines) + after)
     return f"{address}#line-{number}"
 
@@ -128,16 +120,13 @@ def build_text(request: Request, file: OpenFile) -> str:
     before, body, entry = file.stored or "", read_text(request), file.entry
     if entry is None:
         return body.replace("\n", "\r\n") if "\r\n" in before else body
-    after = before
-    # A person who only adds a tag changes nothing in the text.
-    if body.strip() != get_body(before).replace("\r\n", "\n").strip():
-        after = replace_body(before, body.strip())
-        if before.endswith("\n") and not after.endswith("\n"):
-            after += "\n"
     shown = {"title": entry.title, "type": entry.type, "tags": tuple(entry.tags)}
     fields = read_fields(request).items()
     changes = {name: value for name, value in fields if value != shown[name]}
-    return edit_entry(after, changes) if changes else after
+    # A person who only adds a tag changes nothing in the text.
+    is_same = body.strip() == get_body(before).replace("\r\n", "\n")
+    new_body = None if is_same else f"{body.strip()}\n"
+    return edit_file(request.workspace, file.path, changes, new_body).after or ""
 
 
 def read_text(request: Request) -> str:

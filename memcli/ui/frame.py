@@ -1,4 +1,4 @@
-"""The page around a view: its navigation, its forms, and what the last action did."""
+"""The page around a view: its navigation, its forms, and the report of the last action."""
 
 import re
 from contextlib import suppress
@@ -17,8 +17,12 @@ DONE = {
     "edit": "Saved",
     "forget": "Forgotten",
     "restore": "Restored",
-    "review": "Answered",
     "undo": "Undone",
+    "older": "Kept the older memory",
+    "newer": "Kept the newer memory",
+    "both": "Kept both",
+    "accept": "Saved",
+    "reject": "Rejected",
 }
 
 
@@ -70,6 +74,10 @@ def render_workspaces(request: Request) -> list[Html]:
     return names
 
 
+def link_memory(request: Request, name: str, text: str) -> Html:
+    return link(request.build_address("memory", id=name), text)
+
+
 def render_form(request: Request, action: str, content: Content, **values: str | int) -> Html:
     """Return a form that sends values to an action. It works without the script."""
     template = '<input type="hidden" name="{}" value="{}">'
@@ -90,11 +98,20 @@ def render_done(request: Request) -> Html | None:
         return None
     with suppress(OSError, ValueError):
         record = read_record(folder / f"{number}.json")
-        label = DONE.get(record.command, record.command)
         button = None if record.is_purge else render_undo(request, record)
-        template = '<div class="done" role="status"><p>{}: {}</p>{}</div>'
-        return fill(template, label, record.summary, button)
+        template = '<div class="done" role="status"><p>{}</p>{}</div>'
+        return fill(template, describe_record(record), button)
     return None
+
+
+def describe_record(record: Record) -> str:
+    """Return what a command did, and to which memory."""
+    command = record.command
+    text = record.summary or ", ".join(change.path for change in record.changes)
+    if command == "review":
+        # The summary starts with the answer.
+        command, _, text = text.partition(": ")
+    return f"{DONE.get(command, command.capitalize())}: {text}"
 
 
 def render_undo(request: Request, record: Record) -> Html:

@@ -1,4 +1,4 @@
-"""HTML as values: templates that escape what is filled in."""
+"""HTML as values: a template escapes the values that fill it."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -1,17 +1,17 @@
-"""The view of numbers: how the memory grows, what it consists of, and what is used."""
+"""The view of numbers: growth, types, sources, ages and use of the memories."""
 
 from datetime import date
 
 from ..formats import add_month
 from ..index import open_index
 from ..upkeep.statistics import count_everything, count_pending, count_usage
-from .frame import Page, build_sheet
-from .html import Content, fill, link
+from .frame import Page, build_sheet, link_memory
+from .html import Content, fill
 from .request import Request
 
 
 def show_insights(request: Request) -> Page:
-    """Show how the memory grows, what it consists of, and what is used."""
+    """Show how the memory grows, and the memories that are used most."""
     index = open_index(request.workspace)
     numbers, pending, usage = count_everything(index), count_pending(index), count_usage(index)
     figures = {
@@ -24,11 +24,13 @@ def show_insights(request: Request) -> Page:
         "tokens per session": usage.tokens_per_session,
     }
     template = "<div><dt>{}</dt><dd>{}</dd></div>"
-    counts = [fill(template, label, f"{number:,}") for label, number in figures.items()]
+    counts = []
+    for label, number in figures.items():
+        # A zero is no insight.
+        counts.append(fill(template, label, f"{number:,}") if number else None)
     shown = []
     for item in usage.most_shown:
-        address = request.build_address("memory", id=item["id"])
-        shown.append(fill("<li>{}</li>", link(address, item["text"])))
+        shown.append(fill("<li>{}</li>", link_memory(request, item["id"], item["text"])))
     most_shown = fill('<h2>Most shown</h2><ul class="plain">{}</ul>', shown) if shown else None
     return build_sheet(
         "Insights",

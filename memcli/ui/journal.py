@@ -1,4 +1,4 @@
-"""The views of what happened: by day, by command, and to one memory."""
+"""The views of the past: days, changes, and the history of one memory."""
 
 from collections import defaultdict
 
@@ -6,8 +6,8 @@ from ..formats import find_day_in_name, split_history
 from ..index import open_index
 from ..store import Record, find_undone_numbers, read_log
 from ..upkeep.memory_history import find_events
-from .frame import Page, build_sheet, render_undo
-from .html import Content, Html, fill, link, link_button
+from .frame import Page, build_sheet, describe_record, link_memory, render_undo
+from .html import Content, Html, fill, link_button
 from .markdown import render_markdown
 from .request import Request
 
@@ -15,7 +15,7 @@ DAYS = 14
 CHANGES = 200
 MINUTE = "%Y-%m-%d %H:%M"
 Passage = tuple[str, str, str]
-"""What it is, its text and its path."""
+"""The kind of a text, the text, and the path of its file."""
 
 
 def show_days(request: Request) -> Page:
@@ -60,14 +60,12 @@ def collect_days(request: Request) -> dict[str, list[Passage]]:
 
 
 def render_passage(request: Request, kind: str, text: str, path: str) -> Html:
-    address = request.build_address("memory", id=path)
-    body: Content = link(address, text)
-    if kind != "memory":
+    if kind == "memory":
+        body = link_memory(request, path, text)
+    else:
         body = render_markdown(text, path, request.number)
-    template = (
-        '<div class="passage"><a class="mark" href="{}">{}</a><div class="text">{}</div></div>'
-    )
-    return fill(template, address, kind, body)
+    template = '<div class="passage">{}<div class="text">{}</div></div>'
+    return fill(template, link_memory(request, path, kind), body)
 
 
 def show_changes(request: Request) -> Page:
@@ -78,22 +76,23 @@ def show_changes(request: Request) -> Page:
     for record in reversed(records[-CHANGES:]):
         rows.append(render_change(request, record, is_undone=record.number in undone))
     if not rows:
-        return build_sheet("Changes", "Nothing was changed on this machine yet.")
+        return build_sheet("Changes", "No changes yet on this machine.")
     return build_sheet("Changes", fill('<ul class="changes">{}</ul>', rows))
 
 
 def render_change(request: Request, record: Record, *, is_undone: bool) -> Html:
-    about = [record.command, request.workspace.format_local(record.time, MINUTE)]
-    button = None
-    if is_undone:
-        about.append("undone")
-    elif record.is_purge:
-        about.append("cannot be undone")
+    time = request.workspace.format_local(record.time, MINUTE)
+    text: str = describe_record(record)
+    path = record.changes[0].path if record.changes else ""
+    if path.endswith(".md") and (request.workspace.root / path).is_file():
+        text = link_memory(request, path, text)
+    button: Content = None
+    if is_undone or record.is_purge:
+        time += " · undone" if is_undone else " · cannot be undone"
     else:
         button = render_undo(request, record)
-    text = record.summary or ", ".join(change.path for change in record.changes)
     template = '<li><div><p>{}</p><p class="quiet">{}</p></div>{}</li>'
-    return fill(template, text, " · ".join(about), button)
+    return fill(template, text, time, button)
 
 
 def show_history(request: Request) -> Page:
@@ -105,6 +104,7 @@ def show_history(request: Request) -> Page:
         template = "<li><time>{}</time><span><b>{}</b> {}</span></li>"
         rows.append(fill(template, time, event.action, event.text))
     subject = file.entry.summary if file.entry else file.path
-    address = request.build_address("memory", id=file.path)
     events = fill('<ul class="events">{}</ul>', rows) if rows else "No changes are known."
-    return build_sheet("History", fill("<p>{}</p>", link(address, subject)), events)
+    return build_sheet(
+        "History", fill("<p>{}</p>", link_memory(request, file.path, subject)), events
+    )

@@ -5,8 +5,8 @@ from typing import Any
 from ..formats import STATUSES, TYPES, count_noun, split_words
 from ..index import Filter, build_filter, build_sql, open_index
 from ..search.search import Hit, SearchOptions, search, search_workspace
-from .frame import Page
-from .html import Content, Html, fill, fill_file, highlight, link, link_button, render_options
+from .frame import Page, link_memory
+from .html import Content, Html, fill, fill_file, highlight, link_button, render_options
 from .request import Request
 
 ROWS = 50  # memories on a page
@@ -15,7 +15,7 @@ FILTERS = ("type", "status", "tag")
 
 
 def show_memories(request: Request) -> Page:
-    """Show the memories that a search and filters leave."""
+    """Show the memories that match a search and filters."""
     query = request.get("q")
     results = show_hits(request, query) if query else show_latest(request)
     if request.get("part"):
@@ -95,8 +95,7 @@ def show_latest(request: Request) -> Content:
         more = link_button(address, "Older memories")
     page = None
     if index.read_text(request.workspace.page_path):
-        address = request.build_address("memory", id=request.workspace.page_path)
-        page = link(address, "Long-term memory")
+        page = link_memory(request, request.workspace.page_path, "Long-term memory")
     template = '<p class="quiet count">{}{}</p><ul class="rows">{}</ul>'
     return [render_messages(index.messages), fill(template, count, page, rows), more]
 

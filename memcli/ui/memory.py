@@ -6,7 +6,7 @@ from typing import Any
 
 from ..formats import get_body
 from ..search.names import get_link_names
-from .frame import Page, render_button, render_form
+from .frame import Page, link_memory, render_button, render_form
 from .html import Content, Html, fill, fill_file, link, link_button
 from .markdown import render_markdown
 from .memories import render_day, render_marks
@@ -44,7 +44,7 @@ def show_memory(request: Request) -> Page:
 def render_about(request: Request, file: OpenFile) -> Content:
     entry = file.entry
     if entry is None:
-        return file.path
+        return posixpath.dirname(file.path)
     tags = [link(request.build_address("memories", tag=tag), f"#{tag}") for tag in entry.tags]
     source = fill("<span>source: {}</span>", entry.source)
     return [render_marks(request, entry), source, tags, render_day(request, entry.updated_at)]
@@ -70,8 +70,7 @@ def render_notes(request: Request, file: OpenFile) -> Content:
 
 def link_other(request: Request, file: OpenFile, entry_id: str) -> Html:
     other = file.index.find_by_id(entry_id)
-    text = other.summary if other else entry_id
-    return link(request.build_address("memory", id=entry_id), text)
+    return link_memory(request, entry_id, other.summary if other else entry_id)
 
 
 def render_buttons(request: Request, file: OpenFile) -> Content:
@@ -136,8 +135,7 @@ def render_backlinks(request: Request, file: OpenFile) -> Content:
     items = []
     for path in paths[:MOST_LINKS]:
         if path != file.path:
-            address = request.build_address("memory", id=path)
-            items.append(fill("<li>{}</li>", link(address, path)))
+            items.append(fill("<li>{}</li>", link_memory(request, path, path)))
     if not items:
         return None
     return fill('<section><h2>Linked from</h2><ul class="plain">{}</ul></section>', items)

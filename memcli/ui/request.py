@@ -1,4 +1,4 @@
-"""What the browser asks for, and the file that a request is about."""
+"""A request of the browser, and the file that it names."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,7 +40,7 @@ class OpenFile:
 
 @dataclass
 class Request:
-    """What the browser asks for."""
+    """A request of the browser for a view or an action."""
 
     name: str
     query: dict[str, str] = field(default_factory=dict)

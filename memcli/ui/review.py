@@ -6,8 +6,8 @@ from time import monotonic
 from ..errors import ChangedError
 from ..formats import count_noun
 from ..reconcile.review import Choice, Question, answer_questions, list_questions
-from .frame import Page, build_sheet, render_button
-from .html import Html, fill, fill_file, link, link_button
+from .frame import Page, build_sheet, link_memory, render_button
+from .html import Html, fill, fill_file, link_button
 from .request import Request
 
 QUESTIONS = 50  # on a page
@@ -52,7 +52,7 @@ def render_side(request: Request, label: str, choice: Choice) -> Html:
     text: str = choice.text
     if label:
         # A memory in the inbox has no view of its own.
-        text = link(request.build_address("memory", id=choice.path), text)
+        text = link_memory(request, choice.path, text)
     return fill('<div><p class="quiet">{}</p><p>{}</p></div>', about, text)
 
 

@@ -144,6 +144,15 @@ def test_edit_keeps_line_ends(client: Client, workspace: Workspace) -> None:
     assert (workspace.root / "entries/same.md").read_bytes() == before
 
 
+def test_edit_refuses_broken_frontmatter(client: Client, workspace: Workspace) -> None:
+    file = put(workspace, "entries/bad.md", "---\ntags: [a\n---\n\nOak.\n")
+    status, page, _ = save(client, "entries/bad.md", text="Ash.", tags="b")
+    assert status == 409
+    assert 'role="alert"' in page
+    assert "Ash." in page
+    assert file.read_text() == "---\ntags: [a\n---\n\nOak.\n"
+
+
 def test_checkboxes_change_one_line(client: Client, workspace: Workspace) -> None:
     text = "---\r\ntags: [a] # mine\r\n---\r\n\r\n# Plan\r\n\r\n- [x] oak\r\n  1. [ ] `ash`\r\n\r\n[ ] no\r\n"
     file = put(workspace, "entries/plan.md", text)
@@ -241,6 +250,7 @@ def test_write_forget_restore_and_undo(client: Client, workspace: Workspace) -> 
     assert 'class="row"' in client.get("memories")
     changes = client.get("changes")
     assert changes.count(">Undo<") == 3
+    assert f">Restored: {TEXT}</a>" in changes
     number = {"number": find_value(changes, "number"), "view": find_value(changes, "view")}
     assert ">Redo<" in client.get(client.post("undo", number))
     assert 'class="row"' not in client.get("memories")
@@ -265,6 +275,7 @@ def test_review(client: Client, workspace: Workspace) -> None:
     form = {"question": find_value(page, "question"), "kind": "conflict", "answer": "older"}
     page = client.get(client.post("answer", form))
     assert "Nothing to decide." in page
+    assert "Kept the older memory: We ship on " in page
     assert client.get("pending") == ""
     assert client.send(f"{client.base}answer", form)[0] == 409
 
