@@ -65,7 +65,7 @@ class Shape(NamedTuple):
 SHAPES = (
     Shape("mcp-memory", {"name", "observations"}),
     Shape("mcp-memory", {"from", "to", "relationType"}),
-    Shape("mem0", {"memory"}, MEM0_KEYS),
+    Shape("mem0", {"memory"}, MEM0_KEYS | {"id"}),
     Shape("mem0", {"content", "state"}, MEM0_KEYS),
     Shape("mem0", {"source", "relationship"}, frozenset({"target", "destination"})),
     Shape("jcode", {"category", "content", "trust"}),

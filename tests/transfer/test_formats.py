@@ -270,6 +270,14 @@ def test_entities_with_dates_owners_and_the_same_name(workspace: Workspace, tmp_
     assert import_path(workspace, path).unchanged == 3
 
 
+def test_a_page_of_mem0_without_owners(workspace: Workspace, tmp_path: Path) -> None:
+    record = {"id": "f4cb", "memory": "Prefers tea", "created_at": "2024-07-01T12:00:00Z"}
+    path = tmp_path / "page.json"
+    path.write_text(json.dumps({"count": 1, "next": None, "results": [record]}, indent=1))
+    import_path(workspace, path)
+    assert read_entries(workspace)[0].metadata["tool"] == "mem0"
+
+
 def test_a_memory_may_name_its_session(workspace: Workspace, tmp_path: Path) -> None:
     path = tmp_path / "memories.jsonl"
     record = {"content": "The kiln is in shed 2.", "sessionId": "s1", "userId": "ines"}
