@@ -1,4 +1,4 @@
-"""How well a memory is retained: its type, age, use and trust in one number.
+"""How far a memory has faded: its type, age, use and trust in one number.
 
 The formula is the decay of the memory system jcode.
 """

@@ -79,6 +79,15 @@ class Draft:
         return TRUST[self.source]
 
 
+LIST_FIELDS = ("tags", "aliases", "files", "sources")
+# What an entry takes over from a draft, and a draft from an entry in the inbox.
+COPIED_FIELDS = (
+    *LIST_FIELDS,
+    *("type", "title", "key", "project", "owner", "confidence", "pinned", "metadata"),
+    *("created_at", "updated_at", "expires_at"),
+)
+
+
 class Neighbors(NamedTuple):
     """The memories that are close to a draft."""
 
@@ -135,27 +144,17 @@ def find_denied_value(text: str) -> str:
 
 
 def build_entry(workspace: Workspace, draft: Draft) -> Entry:
+    fields = {name: getattr(draft, name) for name in COPIED_FIELDS}
+    for name in LIST_FIELDS:
+        fields[name] = tuple(fields[name])
+    fields["updated_at"] = max(draft.updated_at, draft.created_at)
     # Ids sort by the time of creation.
     return Entry(
         id=draft.id or build_id("mem", get_moment(workspace, draft), workspace.context.noise),
         body=draft.body.strip(),
-        type=draft.type,
-        title=draft.title,
-        tags=tuple(draft.tags),
-        aliases=tuple(draft.aliases),
-        key=draft.key,
-        project=draft.project,
-        owner=draft.owner,
         source=draft.source,
         trust=draft.trust,
-        confidence=draft.confidence,
-        pinned=draft.pinned,
-        created_at=draft.created_at,
-        updated_at=max(draft.updated_at, draft.created_at),
-        expires_at=draft.expires_at,
-        files=tuple(draft.files),
-        sources=tuple(draft.sources),
-        metadata=draft.metadata,
+        **fields,
     )
 
 
@@ -241,21 +240,10 @@ def build_inbox_draft(workspace: Workspace, item: InboxItem) -> Draft:
     source = entry.source if entry.source in ("user", "observed") else "inferred"
     return Draft(
         entry.body,
-        entry.type,
-        entry.title,
-        entry.tags,
-        entry.aliases,
-        entry.key,
-        entry.project,
-        entry.owner,
-        source if workspace.is_trusted else "inferred",
-        entry.confidence,
-        created_at=entry.created_at,
-        files=entry.files,
-        sources=entry.sources,
-        metadata=dict(entry.metadata),
+        source=source if workspace.is_trusted else "inferred",
         id=entry.id if is_id(entry.id) else "",
         inbox_path=item.path,
+        **{name: getattr(entry, name) for name in COPIED_FIELDS},
     )
 
 

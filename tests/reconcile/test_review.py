@@ -50,7 +50,8 @@ def ask(workspace: Workspace, kind: str) -> Question:
 def hold(workspace: Workspace) -> Question:
     forgotten = save(workspace, "The code of the boiler is brown fox seven.")
     forget(workspace, forgotten)
-    save(workspace, "Boiler code: brown fox seven.", source="observed", key="boiler")
+    fields = {"source": "observed", "key": "boiler", "expires_at": "2027-06-30T00:00:00Z"}
+    save(workspace, "Boiler code: brown fox seven.", **fields)
     return ask(workspace, "inbox")
 
 
@@ -102,6 +103,7 @@ def test_an_accepted_memory_is_saved_under_its_key(workspace: Workspace) -> None
     entry = open_index(workspace).find_by_id(question.memories[0].id)
     assert entry is not None
     assert (entry.source, entry.key, entry.reason) == ("observed", "boiler", "")
+    assert entry.expires_at == "2027-06-30T00:00:00Z"
     assert not list((workspace.root / "inbox").glob("*.md"))
     undo(workspace, done.number)
     assert ask(workspace, "inbox") == question
