@@ -1,7 +1,7 @@
-"""Keep the best chunk of each memory, with what is known of it, and prefer what was said later.
+"""Turn scored chunks into candidates for hits: the best chunk of each memory, in their order.
 
-Of similar hits the later one comes first and marks the earlier. Similarity does not decide what is
-true, so no hit is left out, and nothing is written.
+Of two similar hits the later one comes first and marks the earlier one. Similarity does not decide
+what is true, so no hit is left out, and nothing is written.
 """
 
 import re
@@ -33,6 +33,33 @@ if TYPE_CHECKING:
 NAMED_BONUS = 1.0
 # Pieces of a turn are counted up to this many before and after each of them.
 NEIGHBORS = 10
+# Of two similar, nearly equal hits the later comes first: FactConsolidation, 36 → 98 of 100.
+SIMILAR_COSINE = 0.6
+SHARED_WORDS = 0.5
+NEARLY = 0.9
+# The later text often uses other words. Then the best sign of a change is that two of the best hits
+# are about as near to each other as to any other hit (finds 102 of 120 changes; 88 of 93 marks are
+# right).
+COMPARED = 20
+MARGIN = -0.1  # sum over both, of their cosine minus the one to the nearest other hit
+USUAL_COSINE = 0.4  # of the nearest other hit at least: a small workspace may have no near one
+# A text that speaks of a change, or has a telling word of the earlier one, may be less near. Of the
+# 60 changes on which this was chosen, 49 instead of 45 are found, and 70 of 82 marks are right.
+SIGN_BONUS = 0.2
+CHANGE = re.compile(
+    r"(?i)\b(?:now|since|as of|from (?:today|now|next)|these days|nowadays|instead|new"
+    r"|any ?more|no longer|not any|gone|dropped|finally|after all|actually|make (?:it|that)|gave in"
+    r"|(?:moved|switched|changed|renamed|migrated|replaced|swapped|raised|lowered|cut|bumped|capped)"
+    r"|took over|goes by|used to|turns out|jetzt|seit|ab (?:heute|sofort|jetzt)|nicht mehr|neue?r?"
+    r"|stattdessen|lieber|maintenant|désormais|depuis|ahora|desde|ya no)\b|[→⇒]"
+)
+# The earlier one seems to answer the query, and the later one is not far behind.
+GOOD_SHARE = 0.7  # of the relevance of the best hit
+LAST_RANK = 6
+
+
+# Each of 60 candidates is compared with many others, which would take half of a search.
+find_words = lru_cache(maxsize=256)(find_content_words)
 
 
 class Passage(NamedTuple):
@@ -99,11 +126,9 @@ def find_named_file(index: Index, query: str, wanted: Filter) -> int | None:
         named = find_named(index, query, accept_parts=False)
     except MemError:  # the name of several memories
         return None
-    row = (
-        index.run("select file from files where path = ?", (named.path,)).fetchone()
-        if named
-        else None
-    )
+    if named is None:
+        return None
+    row = index.run("select file from files where path = ?", (named.path,)).fetchone()
     # Otherwise a forgotten memory would come back by its name.
     return int(row[0]) if row and row[0] in find_files(index, wanted) else None
 
@@ -134,33 +159,6 @@ def read_details(
     return details
 
 
-# Of two similar, nearly equal hits the later comes first: FactConsolidation, 36 → 98 of 100.
-SIMILAR_COSINE = 0.6
-SHARED_WORDS = 0.5
-NEARLY = 0.9
-# The later text often uses other words. Then the best sign of a change is that two of the best hits
-# are about as near to each other as to any other hit (finds 102 of 120 changes; 88 of 93 marks are
-# right).
-COMPARED = 20
-MARGIN = -0.1  # sum over both, of their cosine minus the one to the nearest other hit
-USUAL_COSINE = 0.4  # of the nearest other hit at least: a small workspace may have no near one
-# A text that speaks of a change, or has a telling word of the earlier one, may be less near. Of the
-# 60 changes on which this was chosen, 49 instead of 45 are found, and 70 of 82 marks are right.
-SIGN_BONUS = 0.2
-CHANGE = re.compile(
-    r"(?i)\b(?:now|since|as of|from (?:today|now|next)|these days|nowadays|instead|new"
-    r"|any ?more|no longer|not any|gone|dropped|finally|after all|actually|make (?:it|that)|gave in"
-    r"|(?:moved|switched|changed|renamed|migrated|replaced|swapped|raised|lowered|cut|bumped|capped)"
-    r"|took over|goes by|used to|turns out|jetzt|seit|ab (?:heute|sofort|jetzt)|nicht mehr|neue?r?"
-    r"|stattdessen|lieber|maintenant|désormais|depuis|ahora|desde|ya no)\b|[→⇒]"
-)
-# The earlier one seems to answer the query, and the later one is not far behind.
-GOOD_SHARE = 0.7  # of the relevance of the best hit
-LAST_RANK = 6
-# Each of 60 candidates is compared with many others, which would take half of a search.
-find_words = lru_cache(maxsize=256)(find_content_words)
-
-
 def put_later_first(
     index: Index, candidates: list[Candidate]
 ) -> tuple[list[Candidate], dict[int, str]]:
@@ -179,10 +177,10 @@ def put_later_first(
         for position, better in enumerate(order):
             if (better.chunk, candidate.chunk) not in similar:
                 continue
-            if outranks(candidate, better):
+            if is_replacement(candidate, better):
                 newer.setdefault(better.chunk, get_id(candidate))
                 rank = min(rank, position)
-            elif outranks(better, candidate):
+            elif is_replacement(better, candidate):
                 newer.setdefault(candidate.chunk, get_id(better))
         # Otherwise hits of several workspaces would be sorted the other way round.
         if rank < len(order):
@@ -243,7 +241,7 @@ def find_changes(
             for row, other in ((rows[first], second), (rows[second], first)):
                 margin -= max([*row[:other], *row[other + 1 :], USUAL_COSINE])
             margin += SIGN_BONUS * bool(CHANGE.search(later.passage.text))
-            margin += SIGN_BONUS * share_word(earlier, later)
+            margin += SIGN_BONUS * has_shared_word(earlier, later)
             if margin >= best_margin and is_later(later, earlier):
                 best_margin, best = margin, later
         if best is not None:
@@ -251,7 +249,7 @@ def find_changes(
     return changes
 
 
-def share_word(first: Candidate, second: Candidate) -> bool:
+def has_shared_word(first: Candidate, second: Candidate) -> bool:
     """Return whether two texts have a telling word in common."""
     return bool(find_stems(first) & find_stems(second))
 
@@ -260,11 +258,12 @@ def find_stems(candidate: Candidate) -> set[str]:
     return {stem_word(word) for word in find_content_words(candidate.passage.text)}
 
 
-def outranks(later: Candidate, earlier: Candidate) -> bool:
+def is_replacement(later: Candidate, earlier: Candidate) -> bool:
     """Return whether a later entry is about the same subject, and nearly as relevant."""
     if later.relevance < NEARLY * earlier.relevance or not is_later(later, earlier):
         return False
-    ours, theirs = find_words(later.passage.text), find_words(earlier.passage.text)
+    ours = find_words(later.passage.text)
+    theirs = find_words(earlier.passage.text)
     return len(ours & theirs) >= SHARED_WORDS * min(len(ours), len(theirs))
 
 

@@ -1,4 +1,4 @@
-"""Find a memory by what a person types for it: an id or part of one, a path, a title, an alias."""
+"""Find a memory by its id or a part of it, its path, title or alias."""
 
 import re
 from collections.abc import Sequence
@@ -86,7 +86,7 @@ def find_by_id_part(index: Index, name: str) -> NamedFile | None:
     # Any other part of the id needs a scan of the table.
     if not entries:
         entries = index.list_entries("instr(id, ?) > 0 and id like 'mem!_%' escape '!'", (name,))
-    return choose(index, name, entries)
+    return choose_entry(index, name, entries)
 
 
 def find_by_path(index: Index, name: str) -> NamedFile | None:
@@ -124,7 +124,7 @@ def find_by_name(index: Index, name: str) -> NamedFile | None:
     entries = index.list_entries("file in (select file from names where name = ?)", (folded,))
     if not entries:
         entries = index.list_entries("key = ? and status = 'active'", (folded,))
-    return choose(index, name, entries)
+    return choose_entry(index, name, entries)
 
 
 def find_by_part(index: Index, name: str) -> NamedFile | None:
@@ -138,10 +138,10 @@ def find_by_part(index: Index, name: str) -> NamedFile | None:
         " or file in (select file from names where instr(name, ?) > 0)",
         (part, part, part),
     )
-    return choose(index, name, entries)
+    return choose_entry(index, name, entries)
 
 
-def choose(index: Index, name: str, entries: Sequence[IndexedEntry]) -> NamedFile | None:
+def choose_entry(index: Index, name: str, entries: Sequence[IndexedEntry]) -> NamedFile | None:
     """Return the only entry, or the only active one."""
     if len(entries) > 1:
         # Old versions share the title with the current one.
@@ -156,7 +156,7 @@ def choose(index: Index, name: str, entries: Sequence[IndexedEntry]) -> NamedFil
 
 
 def describe_candidates(index: Index, entries: Sequence[IndexedEntry]) -> str:
-    """Return the ids of entries with what they say. A copied file has the id of the original."""
+    """Return the ids and sentences of entries. A copied file has the id of the original."""
     ids = [index.shorten_id(entry.id) for entry in entries]
     are_unique = len(set(ids)) == len(ids)
     candidates = [

@@ -21,7 +21,8 @@ from .query import Term
 if TYPE_CHECKING:
     import numpy as np
 
-SHARE_TEXT, SHARE_TALK = 0.5, 0.45  # of meaning
+SHARE_TEXT = 0.5  # of meaning
+SHARE_TALK = 0.45
 SATURATION = 0.4
 # Pretend to know this many more texts, so that words in a small workspace do not all look rare.
 PSEUDO_TEXTS = 3000
@@ -30,7 +31,7 @@ LEAST_WEIGHT = 2.0  # of each query word in the denominator: common words alone 
 WHOLE_ENTRY_WORDS = 0.4
 WHOLE_ENTRY_MEANING = 0.65
 TURN_WEIGHTS = (0.4, 0.25, 0.15, 0.1)  # words of the turns around a turn, by distance
-# Characters. A longer turn speaks of many things, so its words say less about the turns around it.
+# Characters. A longer turn has many subjects, so its words say less about the turns around it.
 SHORT_TURN = 100
 # For each ln(piece) of a turn: the best of many pieces fits a query by chance alone.
 LONG_TURN_MALUS = 0.05
@@ -97,9 +98,8 @@ def rank_by_meaning_and_words(
     is_talk = rows[:, 3] == SESSION
     _, owner = np.unique(files, return_inverse=True)
     cosine, has_vector = score_meaning(index, query, terms, vectors)
-    of_entry = np.bincount(owner, cosine, minlength=1) / np.maximum(
-        np.bincount(owner, minlength=1), 1
-    )
+    counts = np.maximum(np.bincount(owner, minlength=1), 1)
+    of_entry = np.bincount(owner, cosine, minlength=1) / counts
     mixed = (1 - WHOLE_ENTRY_MEANING) * cosine + WHOLE_ENTRY_MEANING * of_entry[owner]
     meaning = np.where(is_talk, cosine, mixed)
     word_scores = score_words(index, terms, wanted)
@@ -113,9 +113,8 @@ def rank_by_meaning_and_words(
     # Sorting 100,000 scores takes 8 ms, partitioning them 1 ms.
     count = min(count, len(rows))
     best = np.argpartition(-relevance, count - 1)[:count]
-    scored = zip(
-        *(array[best].tolist() for array in (chunks, files, relevance, cosine, words)), strict=True
-    )
+    columns = [array[best].tolist() for array in (chunks, files, relevance, cosine, words)]
+    scored = zip(*columns, strict=True)
     return [ScoredChunk(*row) for row in scored if row[2] > 0]
 
 
@@ -251,7 +250,8 @@ def embed_query(index: Index, query: str, terms: list[Term]) -> "np.ndarray":
     import numpy as np
 
     lines = [line for line in query.splitlines() if line.strip()]
-    texts, weights = [query], [1.0]
+    texts = [query]
+    weights = [1.0]
     # A pasted conversation is long, and its topic drowns the question.
     if len(lines) > 1:
         texts.append(lines[-1])

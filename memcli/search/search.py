@@ -1,4 +1,4 @@
-"""Search: find by words and by meaning, order, cut to exactly n hits, and cut out snippets."""
+"""Search workspaces by words and by meaning, and return at most n hits with snippets."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -23,10 +23,12 @@ from .query import Term, look_up_terms
 from .ranking import ScoredChunk, rank_by_meaning_and_words, rank_by_words
 
 EMBED_SECONDS = 2.0  # of new text, before a search answers
-CANDIDATES = 60  # chunks whose titles, speakers and texts are looked at
+CANDIDATES = 60  # chunks whose titles, speakers and texts are compared
 MOST_CANDIDATES = 5000
 # Conversations are shown only if no memory is this relevant.
 GOOD_ANSWER = 0.5
+IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)|!\[\[[^\]]*\]\]")
+LINK = re.compile(r"\[\[([^\]|]+\|)?([^\]]+)\]\]")
 
 
 class SearchOptions(NamedTuple):
@@ -110,6 +112,7 @@ def load_indexes() -> list[Callable[[Workspace, str, SearchOptions], SearchResul
 
 
 def search_workspace(index: Index, query: str, options: SearchOptions) -> SearchResult:
+    """Search one workspace."""
     result = SearchResult(messages=index.messages + describe_unread_files(index))
     terms = look_up_terms(index, query)
     if options.mode != "keyword":
@@ -117,7 +120,7 @@ def search_workspace(index: Index, query: str, options: SearchOptions) -> Search
     # Several chunks may be one memory, and conversations may be hidden.
     count = max(CANDIDATES, 4 * options.limit)
     while True:
-        scored = rank(index, query, terms, options, result, count)
+        scored = rank_chunks(index, query, terms, options, result, count)
         candidates = build_candidates(index, query, terms, scored, options.wanted)
         candidates = hide_talk(candidates, options.wanted)
         if len(candidates) >= options.limit or len(scored) < count or count > MOST_CANDIDATES:
@@ -150,7 +153,7 @@ def embed_new_texts(
             result.messages.append(f"not embedded yet: {number}, found by words only (mem index)")
 
 
-def rank(
+def rank_chunks(
     index: Index,
     query: str,
     terms: list[Term],
@@ -174,7 +177,7 @@ def rank(
 
 
 def describe_unread_files(index: Index) -> list[str]:
-    """Return a message that names what the search could not read."""
+    """Return a message that names the files that the search could not read."""
     rows = index.run("select path, reason from problems where code in ('unread', 'conflict')")
     unread = [f"{path} ({reason})" for path, reason in rows.fetchmany(4)]
     if not unread:
@@ -214,10 +217,6 @@ def build_hit(index: Index, candidate: Candidate, words: list[str], newer: str) 
         hit.source, hit.trust, hit.expires_at = entry.source, entry.trust, entry.expires_at
         hit.short_id = index.shorten_id(entry.id)
     return hit
-
-
-IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)|!\[\[[^\]]*\]\]")
-LINK = re.compile(r"\[\[([^\]|]+\|)?([^\]]+)\]\]")
 
 
 def build_snippet(text: str, words: list[str], limit: int = SUMMARY_LENGTH) -> str:

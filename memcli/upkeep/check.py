@@ -84,7 +84,7 @@ def find_problems(workspace: Workspace) -> list[Finding]:
 
 
 def fix_problems(workspace: Workspace) -> tuple[list[Fix], list[str], Commit]:
-    """Fix what can be fixed. Return it, the problems with that, and the commit."""
+    """Fix the problems that have one right answer. Return fixes, messages and the commit."""
     fixed = [Fix(path, "a temporary file: deleted") for path in remove_leftovers(workspace)]
     index = open_index(workspace)
     messages: list[str] = []

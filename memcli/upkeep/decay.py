@@ -116,7 +116,7 @@ def mark_faded(
 
 
 def find_due_fading(workspace: Workspace) -> list[FadingEntry]:
-    """Return what has faded. With a remote, only a command that somebody typed marks it."""
+    """Return the faded memories. With a remote, only a command that somebody typed marks them."""
     if has_remote(workspace):
         return []
     fading = find_fading(workspace)

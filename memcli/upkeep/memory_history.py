@@ -1,4 +1,4 @@
-"""What happened to a memory: events from the undo log, from git and from its own file."""
+"""List the events of a memory, from the undo log, from git and from its own file."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Event:
 
 
 def find_events(workspace: Workspace, named: NamedFile) -> list[Event]:
-    """Return what happened to a memory or file, the latest first."""
+    """Return the events of a memory or file, the latest first."""
     events = list(find_logged_events(workspace, named))
     if named.entry is not None:
         known = {event.action for event in events}
@@ -59,7 +59,7 @@ def find_logged_events(workspace: Workspace, named: NamedFile) -> Iterator[Event
 
 
 def is_about(workspace: Workspace, change: Change, path: str, entry_id: str) -> bool:
-    """Return whether a change is one of a file, which may have had another name then."""
+    """Return whether a change belongs to a file, which may have had another name then."""
     if change.path == path:
         return True
     text = change.after or change.before or ""
@@ -69,7 +69,7 @@ def is_about(workspace: Workspace, change: Change, path: str, entry_id: str) -> 
 
 
 def describe_change(workspace: Workspace, record: Record, change: Change) -> Event:
-    """Return the event that a change of a file was."""
+    """Return a change of a file as an event."""
     before, after = (read_version(workspace, change.path, text) for text in change[1:])
     text = ""
     if change.before is None or change.after is None:
@@ -103,7 +103,7 @@ def read_version(workspace: Workspace, path: str, text: str | None) -> Entry | N
 
 
 def describe_page_change(record: Record, change: Change, entry_id: str) -> Iterator[Event]:
-    """Yield the event of a memory that came to MEMORY.md or left it."""
+    """Yield the event of a memory whose line was added to MEMORY.md or removed."""
     was_there, is_there = (
         entry_id in {promoted for promoted, _ in find_promoted_lines(text or "")}
         for text in change[1:]

@@ -36,7 +36,8 @@ from ..search.names import get_entry
 from ..store import Append, Commit, Replace, Workspace, commit_one, read_file
 
 CONFIRMATIONS = 3
-TRUSTED = SURE = 0.75
+TRUSTED = 0.75
+SURE = 0.75
 RULES = ("constraint", "preference")
 
 
@@ -67,7 +68,7 @@ def is_confirmed(entry: IndexedEntry) -> bool:
 
 def find_promotable(workspace: Workspace) -> list[IndexedEntry]:
     """Return the confirmed memories that MEMORY.md does not state yet, the most valuable first."""
-    # What a clone claims about its memories does not count.
+    # The claims of a clone about its memories do not count.
     if not workspace.is_trusted:
         return []
     index = open_index(workspace)

@@ -15,7 +15,7 @@ from ..reconcile.draft import list_inbox
 from ..store import Workspace
 from .decay import find_fading
 
-# Ages in days, and how they are called.
+# Ages in days, and their names.
 AGES = ((7, "this week"), (30, "this month"), (90, "3 months"), (365, "a year"))
 OLDER = "older"
 MONTHS = 6

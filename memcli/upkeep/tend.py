@@ -1,4 +1,4 @@
-"""Do what is due in a workspace, one step after another, as cron and hooks ask for.
+"""Do the maintenance that is due in a workspace, one step after another, for cron and hooks.
 
 Each step is a command of its own in the undo log. A step that fails does not stop the others. One
 step replaces the old episodes of a month by one summary: a workspace gains an episode or more per
@@ -43,92 +43,12 @@ Write one line per topic, starting with "- ". Write nothing else.
 """
 
 
-class Month(NamedTuple):
-    """The old episodes of one month, project and owner, the earliest first."""
-
-    name: str  # 2026-08
-    project: str
-    owner: str
-    episodes: list[IndexedEntry]
-
-
-def find_old_months(workspace: Workspace) -> list[Month]:
-    """Return the months whose episodes are all old, and too many to leave."""
-    if not workspace.is_trusted:
-        return []
-    latest = workspace.now - timedelta(days=OLD_DAYS)
-    groups: dict[tuple[str, str, str], list[IndexedEntry]] = defaultdict(list)
-    for entry in open_index(workspace).list_managed_entries():
-        said = parse_time(entry.created_at)
-        # What the user wrote is left alone.
-        is_learned = entry.type == "episode" and entry.source != "user" and not entry.pinned
-        if is_learned and said is not None:
-            month = said.astimezone(workspace.zone).strftime("%Y-%m")
-            groups[(month, entry.project, entry.owner)].append(entry)
-    months = [
-        Month(*key, sorted(episodes, key=lambda entry: entry.created_at))
-        for key, episodes in sorted(groups.items())
-    ]
-    # A month is complete if even its last episode is old.
-    before = latest.astimezone(workspace.zone).strftime("%Y-%m")
-    return [month for month in months if month.name < before and len(month.episodes) >= FEWEST]
-
-
-def roll_up_all(workspace: Workspace, months: Sequence[Month]) -> None:
-    for month in months:
-        roll_up(workspace, month)
-
-
-def roll_up(workspace: Workspace, month: Month) -> Commit:
-    """Write the summary of a month, and mark its episodes as superseded by it."""
-    from ..llm.client import ask, is_configured
-
-    index = open_index(workspace, refresh_first=False)
-    texts = [get_body(index.read_text(entry.path) or "") for entry in month.episodes]
-    days = [entry.created_at[:10] for entry in month.episodes]
-    if is_configured(workspace):
-        notes = "\n\n".join(f"[{day}] {text}" for day, text in zip(days, texts, strict=True))
-        body = ask(workspace, PROMPT + notes[:LONGEST_PROMPT]).strip()
-    else:
-        lines = [
-            f"- {day}: {shorten(text, EXCERPT)}" for day, text in zip(days, texts, strict=True)
-        ]
-        body = "\n".join(lines)
-    return save_summary(workspace, month, body)
-
-
-def save_summary(workspace: Workspace, month: Month, body: str) -> Commit:
-    episodes = month.episodes
-    title = " ".join(part for part in ("Summary of", month.project, month.name) if part)
-    # No summary is trusted more than the least trusted of its episodes.
-    weakest = min(episodes, key=lambda entry: entry.trust)
-    entry = Entry(
-        id=build_id("mem", workspace.now, workspace.context.noise),
-        body=body,
-        type="summary",
-        title=title,
-        project=month.project,
-        owner=month.owner,
-        source=weakest.source,
-        trust=weakest.trust,
-        created_at=episodes[-1].created_at,
-        updated_at=workspace.stamp,
-        sources=tuple(episode.id for episode in episodes),
-    )
-    folder = f"{workspace.entries_folder}{month.name}/"
-    path = f"{folder}{build_slug(title)}-{entry.id[-6:]}.md"
-    changes: list[Replace | Append] = [Replace(path, None, format_entry(entry))]
-    for episode in episodes:
-        changes += supersede(workspace, episode, entry.id, title)
-    return commit_one(workspace, "rollup", changes, summary=title, actor="hook")
-
-
 class Step(NamedTuple):
     """Something that is due now and then."""
 
     name: str
     noun: str  # of an item that is due
-    text: str  # what becomes of the items
+    text: str  # what the step did with the items
     find: Callable[[Workspace], Sequence[Any]]
     run: Callable[[Workspace, Sequence[Any]], object]  # may return a text instead of `text`
     # A workspace that git shares changes only by a command that somebody typed.
@@ -143,6 +63,15 @@ class StepResult:
     text: str
     count: int = 0
     error: Exception | None = None
+
+
+class Month(NamedTuple):
+    """The old episodes of one month, project and owner, the earliest first."""
+
+    name: str  # 2026-08
+    project: str
+    owner: str
+    episodes: list[IndexedEntry]
 
 
 def tend(workspace: Workspace, *, dry_run: bool = False) -> list[StepResult]:
@@ -171,12 +100,82 @@ def tend(workspace: Workspace, *, dry_run: bool = False) -> list[StepResult]:
     return results
 
 
+def find_old_months(workspace: Workspace) -> list[Month]:
+    """Return the months whose episodes are all old, and too many to leave."""
+    if not workspace.is_trusted:
+        return []
+    latest = workspace.now - timedelta(days=OLD_DAYS)
+    groups: dict[tuple[str, str, str], list[IndexedEntry]] = defaultdict(list)
+    for entry in open_index(workspace).list_managed_entries():
+        said = parse_time(entry.created_at)
+        # Episodes that the user wrote stay.
+        is_learned = entry.type == "episode" and entry.source != "user" and not entry.pinned
+        if is_learned and said is not None:
+            month = said.astimezone(workspace.zone).strftime("%Y-%m")
+            groups[(month, entry.project, entry.owner)].append(entry)
+    months = [
+        Month(*key, sorted(episodes, key=lambda entry: entry.created_at))
+        for key, episodes in sorted(groups.items())
+    ]
+    # A month is complete if even its last episode is old.
+    before = latest.astimezone(workspace.zone).strftime("%Y-%m")
+    return [month for month in months if month.name < before and len(month.episodes) >= FEWEST]
+
+
+def roll_up_months(workspace: Workspace, months: Sequence[Month]) -> None:
+    for month in months:
+        roll_up_month(workspace, month)
+
+
+def roll_up_month(workspace: Workspace, month: Month) -> Commit:
+    """Write the summary of a month, and mark its episodes as superseded by it."""
+    from ..llm.client import ask, is_configured
+
+    index = open_index(workspace, refresh_first=False)
+    texts = [get_body(index.read_text(entry.path) or "") for entry in month.episodes]
+    days = [entry.created_at[:10] for entry in month.episodes]
+    if is_configured(workspace):
+        notes = "\n\n".join(f"[{day}] {text}" for day, text in zip(days, texts, strict=True))
+        body = ask(workspace, PROMPT + notes[:LONGEST_PROMPT]).strip()
+    else:
+        dated = zip(days, texts, strict=True)
+        body = "\n".join(f"- {day}: {shorten(text, EXCERPT)}" for day, text in dated)
+    return save_summary(workspace, month, body)
+
+
+def save_summary(workspace: Workspace, month: Month, body: str) -> Commit:
+    """Save the summary of a month, which supersedes its episodes."""
+    episodes = month.episodes
+    title = " ".join(part for part in ("Summary of", month.project, month.name) if part)
+    # No summary is trusted more than the least trusted of its episodes.
+    weakest = min(episodes, key=lambda entry: entry.trust)
+    entry = Entry(
+        id=build_id("mem", workspace.now, workspace.context.noise),
+        body=body,
+        type="summary",
+        title=title,
+        project=month.project,
+        owner=month.owner,
+        source=weakest.source,
+        trust=weakest.trust,
+        created_at=episodes[-1].created_at,
+        updated_at=workspace.stamp,
+        sources=tuple(episode.id for episode in episodes),
+    )
+    folder = f"{workspace.entries_folder}{month.name}/"
+    path = f"{folder}{build_slug(title)}-{entry.id[-6:]}.md"
+    changes: list[Replace | Append] = [Replace(path, None, format_entry(entry))]
+    for episode in episodes:
+        changes += supersede(workspace, episode, entry.id, title)
+    return commit_one(workspace, "rollup", changes, summary=title, actor="hook")
+
+
 STEPS = (
     Step("consolidate", "conversation", "", find_due_conversations, consolidate_due),
     Step("page", "line", "of MEMORY.md updated", find_outdated_lines, update_lines),
     Step("decay", "memory", "faded", find_due_fading, fade_due),
     Step("promote", "memory", "promoted to MEMORY.md", find_due_promotions, promote_due),
-    Step("rollup", "month", "of episodes summarized", find_old_months, roll_up_all),
+    Step("rollup", "month", "of episodes summarized", find_old_months, roll_up_months),
     Step("shorten", "page", "", find_long_page, shorten_due),
     Step("inbox", "memory", "deleted from the inbox after 90 days", find_old_inbox, delete_inbox),
     Step(
