@@ -1,7 +1,7 @@
 """Find the memories that fit a prompt, in all workspaces, ordered by relevance and retention.
 
-Everything comes from the index, so it has passed the gate: no secrets, nothing forgotten. A search
-that takes too long goes on in a background process, and the next prompt delivers what it finds.
+Everything comes from the index, so it has passed the gate: no secrets, nothing forgotten. With the
+setting `recall.late`, a background process searches, and the next prompt gets the result.
 """
 
 import json
@@ -168,7 +168,7 @@ class MemoryReader:
     def choose_sentences(self, hit: Hit) -> str:
         """Return the sentences of a passage that share a telling word with the prompt.
 
-        A record is about many things. The rest of it would be noise.
+        A record is about many things, so its other sentences would be noise.
         """
         wanted = {stem_word(word) for word in self.words if word not in get_stop_words()}
         passage = read_passage(self.index, hit.path, hit.line, hit.anchor)
@@ -250,8 +250,8 @@ def start_late_search(workspace: Workspace, prompt: str, shown: Shown) -> None:
         process.stdin.close()
 
 
-def save_queued(memories: Sequence[Memory], shown: Shown) -> None:
-    """Save which memories the next prompt of a session gets."""
+def save_queue(memories: Sequence[Memory], shown: Shown) -> None:
+    """Save the memories for the next prompt of a session."""
     if not shown.path:
         return
     rows = [
@@ -265,13 +265,13 @@ def save_queued(memories: Sequence[Memory], shown: Shown) -> None:
         save_private(path, json.dumps(rows).encode())
 
 
-def read_queued(workspaces: Sequence[Workspace], shown: Shown) -> list[Memory]:
+def take_queue(workspaces: Sequence[Workspace], shown: Shown) -> list[Memory]:
     """Return the memories found for the last prompt, and delete the record of them."""
     if not shown.path:
         return []
     path = get_queue_path(shown)
     try:
-        # Renamed first, so that two hooks at the same moment do not both deliver it.
+        # Renamed first, so that two hooks at the same moment do not both deliver them.
         taken = path.with_name(f"{path.name}.{os.getpid()}")
         path.rename(taken)
         rows: Any = json.loads(taken.read_bytes())

@@ -1,6 +1,7 @@
-"""A pack: the memories for a prompt in four layers, the page and the days, and what was left out.
+"""Build a pack: the memories for a prompt in four layers, MEMORY.md, notes and recent history.
 
-Once the soft budget is spent, no further memory is added. The hard budget is never exceeded.
+Once the soft budget is spent, no further memory is added. The hard budget is never exceeded. The
+pack also explains which memories it leaves out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -111,8 +112,12 @@ def choose_memories(
     left = dict(LIMITS)
     for memory in memories:
         text = "" if memory.id in shown.ids else get_new_sentences(memory.text, shown)
-        why = SHOWN if not text else LIMIT if not left[memory.layer] else ""
-        if not why:
+        why = ""
+        if not text:
+            why = SHOWN
+        elif not left[memory.layer]:
+            why = LIMIT
+        else:
             line = render_memory(memory.name, describe_memory(memory), text)
             # The memory that crosses the soft budget is whole.
             if soft.left > 0 and hard.take(line):

@@ -16,18 +16,40 @@ from ..formats import cut_middle
 from ..index import UNSPACED, get_stop_words, open_index
 from ..store import Workspace
 from .lookup import Budget, get_new_sentences, join_marks, render_context, render_memory
-from .memories import LAYERS, Memory, find_memories, read_queued, save_queued, start_late_search
+from .memories import LAYERS, Memory, find_memories, save_queue, start_late_search, take_queue
 from .shown import Shown
 from .visible import OUTDATED, describe_changed_files
 
 LIMITS = {"working": 6, "episodic": 8, "semantic": 6, "procedural": 4}
 KINDS = ("entry", "history", "note")
-NEAR_BEST = 0.5  # weaker memories than this share of the best are its noise
-# A session starts anew: what it was shown is no longer before the agent's eyes.
+NEAR_BEST = 0.5  # memories below this share of the best relevance are noise
+# After so many turns, or on another topic, the agent may see a memory again.
 MOST_TURNS = 50
 SAME_TOPIC = 0.3
 TOPIC_WEIGHT = 0.3  # of a prompt in the running topic
 LEAST_TOPIC_WORDS = 6  # "yes, the second one" has no topic of its own
+FILE = "prompts.toml"
+# A memory needs this relevance with a prompt without any cue, and less or more for each cue. Chosen
+# on the prompts of one author, checked with those of another.
+LEAST = 0.31
+CUE = 0.1
+EASIEST, HARDEST = 0.16, 0.5
+STATEMENT = -1.0  # the weight of a prompt that neither asks nor requests anything
+GENERAL = -1.0  # at this sum a name in the prompt is only an example
+CLAUSE_END = re.compile(r"[.!?:,;…]+(?:\s|$)|\n|\s[-–—]\s")
+WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+POLITE = re.compile(r"\b(?:please|can you|could you|would you|bitte|kannst du|and|und|et|so)\b")
+QUESTION = re.compile("[?？]")
+LONGEST = 4000
+SHORTEST_UNSPACED = 4  # characters of Chinese, in which no blanks separate the words
+
+
+class Cue(NamedTuple):
+    """Phrases that make a prompt more or less likely to need memory."""
+
+    weight: float
+    is_request: bool
+    phrases: tuple[str, ...]  # with blanks around whole words
 
 
 def build_prompt_context(workspaces: Sequence[Workspace], prompt: str, shown: Shown) -> str:
@@ -36,7 +58,7 @@ def build_prompt_context(workspaces: Sequence[Workspace], prompt: str, shown: Sh
     prompt = shorten_prompt(prompt)
     tokens = int(settings["recall.prompt_tokens"])
     if settings["recall.late"]:
-        memories = read_queued(workspaces, shown)
+        memories = take_queue(workspaces, shown)
         if needs_memory(prompt):
             start_late_search(workspaces[0], prompt, shown)
     elif needs_memory(prompt):
@@ -49,7 +71,7 @@ def build_prompt_context(workspaces: Sequence[Workspace], prompt: str, shown: Sh
 
 def queue_memories(workspaces: Sequence[Workspace], prompt: str, shown: Shown) -> None:
     """Find the memories for a prompt, and save them for the next prompt of the session."""
-    save_queued(find_for_prompt(workspaces, prompt), shown)
+    save_queue(find_for_prompt(workspaces, prompt), shown)
 
 
 def find_for_prompt(workspaces: Sequence[Workspace], prompt: str) -> list[Memory]:
@@ -93,7 +115,7 @@ def render_memories(memories: Sequence[Memory], shown: Shown, tokens: int) -> st
 
 
 def describe_memory(memory: Memory) -> dict[str, str]:
-    """Return what an agent has to know about a memory besides its text."""
+    """Return the attributes that an agent sees next to the text of a memory."""
     marks = [OUTDATED] if memory.is_outdated else []
     if memory.files:
         marks += describe_changed_files(memory.workspace, memory.files, memory.updated_at)
@@ -113,9 +135,9 @@ def record_access(memories: Sequence[Memory]) -> None:
 
 
 def reset_for_new_topic(workspace: Workspace, prompt: str, shown: Shown) -> None:
-    """Forget what was shown if the conversation has left its topic, and after 50 turns.
+    """Clear the record of shown memories on a new topic and after 50 turns.
 
-    What the start of the session showed stays shown.
+    The sentences of the start of the session stay in it.
     """
     record = shown.record
     turns = int(record.get("turns", 0)) + 1
@@ -147,30 +169,6 @@ def update_topic(workspace: Workspace, prompt: str, topic: Any) -> tuple[list[fl
     return [round(float(number), 3) for number in vector], is_new
 
 
-FILE = "prompts.toml"
-# A memory needs this relevance with a prompt without any cue, and less or more for each cue. Chosen
-# on the prompts of one author, checked with those of another.
-LEAST = 0.31
-CUE = 0.1
-EASIEST, HARDEST = 0.16, 0.5
-TELLING = -1.0  # the weight of a prompt that neither asks nor requests anything
-GENERAL = -1.0  # at this sum a name in the prompt is only an example
-CLAUSE_END = re.compile(r"[.!?:,;…]+(?:\s|$)|\n|\s[-–—]\s")
-WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-POLITE = re.compile(r"\b(?:please|can you|could you|would you|bitte|kannst du|and|und|et|so)\b")
-QUESTION = re.compile("[?？]")
-LONGEST = 4000
-SHORTEST_UNSPACED = 4  # characters of Chinese, in which no blanks separate the words
-
-
-class Cue(NamedTuple):
-    """Phrases that make a prompt more or less likely to need memory."""
-
-    weight: float
-    is_request: bool
-    phrases: tuple[str, ...]  # with blanks around whole words
-
-
 def needs_memory(prompt: str) -> bool:
     """Return whether a prompt says enough that a memory could fit it."""
     if any(len(run) >= SHORTEST_UNSPACED for run in re.findall(UNSPACED, prompt)):
@@ -193,7 +191,7 @@ def measure_need(prompt: str) -> float:
     cues = [cue for cue in load_cues() if any(phrase in text for phrase in cue.phrases)]
     need = sum(cue.weight for cue in cues)
     if not QUESTION.search(prompt) and not any(cue.is_request for cue in cues):
-        need += TELLING
+        need += STATEMENT
     return need
 
 

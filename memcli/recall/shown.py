@@ -1,4 +1,4 @@
-"""What an agent session has already been shown, so that nothing is shown twice.
+"""Record the memories and sentences that an agent session was shown, to show none twice.
 
 The record is one JSON file per session in the state folder. The action hook reads it too, so this
 module imports neither pathlib nor dataclasses.
@@ -42,11 +42,11 @@ class Shown:
             self.ids.add(entry_id)
 
     def count_tokens(self, text: str) -> None:
-        """Count what the agent was given, for `mem status`."""
+        """Count the tokens of a text for the agent, for `mem status`."""
         self.record["tokens"] = int(self.record.get("tokens") or 0) + count_tokens(text)
 
     def forget_all(self) -> None:
-        """Start again: after a compaction the agent has lost what it was shown."""
+        """Clear the record, because a compaction removed the memories from the conversation."""
         self.sentences.clear()
         self.ids.clear()
 
@@ -116,7 +116,7 @@ def load_record(path: str) -> dict[str, Any]:
 
 
 def load_fork(state_folder: str, session_id: str, folder: str) -> Shown:
-    """Return a new record for a fork, which has seen what its parent was shown.
+    """Return a new record for a fork, with everything that its parent was shown.
 
     No event names the parent. It is nearly always the latest session in the folder.
     """

@@ -1,7 +1,7 @@
 """The start of a session: the protocol, MEMORY.md, rules, where work stopped, and an index.
 
-The text depends on the files alone, not on the clock or on what was used, so that it stays the same
-within a session and the agent's cache of it stays valid.
+The text depends on the files alone, not on the clock or on the use of memories, so that it stays
+the same within a session and the agent's cache of it stays valid.
 """
 
 import re
@@ -41,14 +41,15 @@ HEADINGS = {
     INDEX: "## Also known",
 }
 MOST_TOKENS = 2_450  # of the whole start; agents cut a text of more than 10,000 characters
-HISTORY = "HISTORY"  # why a line is there
+HISTORY = "HISTORY"  # the origin of a line
 REQUEST = re.compile(
     r"(?:(?:please|and|also|oh|ok),? )*(?:do not|don'?t )?(?:forget|remember)\b", re.IGNORECASE
 )
 RULES_SHARE = 0.55  # of the tokens that the protocol leaves
 STOPPED_SHARE = 0.4  # of the rest
 RULE_LENGTH, LAST_LENGTH = 180, 240  # characters
-MOST_RULES, MOST_RECENT = 60, 300  # entries that are looked at
+MOST_RULES = 60  # that are compared
+MOST_RECENT = 300
 STRICT = ("constraint", "correction")
 RULE = "pinned or type in ('constraint', 'correction') or (type = 'preference' and source = 'user')"
 LATEST_SESSIONS = 5

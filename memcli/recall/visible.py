@@ -1,4 +1,4 @@
-"""What an agent may see in this project, its text, and whether that may be outdated.
+"""Decide which memories an agent may see in this project, and read their texts.
 
 Everything comes from the index, so it has passed the gate: no secrets, nothing forgotten.
 """

@@ -11,7 +11,7 @@ import pytest
 from memcli import api
 from memcli.index.index import open_index
 from memcli.recall.lookup import Budget, cut_at_sentence, escape_text, get_new_sentences
-from memcli.recall.memories import find_named_entries, save_queued
+from memcli.recall.memories import find_named_entries, save_queue
 from memcli.recall.prompt import (
     MOST_TURNS,
     build_prompt_context,
@@ -188,7 +188,7 @@ def test_late_memories_come_with_the_next_prompt(tmp_path: Path) -> None:
     api.write(workspace, "The staging database is Postgres 17.", source="user", path="version")
     state = str(workspace.context.state_folder)
     shown = load_shown(state, "s1")
-    save_queued(find_for_prompt([workspace], QUESTION), shown)
+    save_queue(find_for_prompt([workspace], QUESTION), shown)
     workspace.settings.values = {"recall.late": True}
     run_mem(tmp_path, "forget", "version")
     text = recall(workspace, "yes", shown)
