@@ -254,8 +254,7 @@ def save_requests(workspace: Workspace, prompt: str, message: str, shown: Shown)
 
 
 def save_request(workspace: Workspace, statement: "Statement", message: str, shown: Shown) -> str:
-    from ..reconcile.admit import write_memories
-    from ..reconcile.draft import Draft
+    from ..reconcile.admit import Draft, write_memories
 
     draft = Draft(
         statement.text,

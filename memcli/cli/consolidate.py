@@ -17,7 +17,6 @@ from ..consolidate.queue import WAIT_SECONDS, hold_queue, run_consolidation
 from ..context import Context
 from ..errors import BusyError, LlmError, UsageError
 from ..formats import count_noun, shorten
-from ..reconcile.changes import Outcome
 from ..store import Session, Workspace, get_session
 from .terminal import Result
 
@@ -148,7 +147,8 @@ def render_batches(
     outcomes = [outcome for item in done for outcome in item.memories]
     for outcome in outcomes:
         if outcome.action in LABELS:
-            lines.append(f"{LABELS[outcome.action]}: {outcome.text}{format_id(outcome)}")
+            short_id = f"  ({outcome.short_id})" if outcome.short_id else ""
+            lines.append(f"{LABELS[outcome.action]}: {outcome.text}{short_id}")
             rows.append([outcome.action, outcome.id, outcome.path, outcome.text])
     for item in done:
         lines += [f"Forgotten: {text}" for text in item.forgotten]
@@ -186,10 +186,6 @@ def summarize_saved(done: Sequence[BatchResult]) -> str:
         return ""
     undo = "mem undo" if len(commands) == 1 else "mem undo --list"
     return f"saved {count_noun(sum(counts), 'memory')} ({undo})"
-
-
-def format_id(outcome: Outcome) -> str:
-    return f"  ({outcome.short_id})" if outcome.short_id else ""
 
 
 def build_fields(item: BatchResult) -> dict[str, object]:
