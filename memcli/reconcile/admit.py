@@ -213,7 +213,7 @@ class Admission:
                 continue
             if not other.is_new:
                 self.build_change(other)  # raises if its file cannot be edited
-            # What is said now is the latest, whatever the clock of another machine says.
+            # A statement of now is the latest, whatever the clock of another machine says.
             is_older = draft.is_dated and draft.created_at < other.get("updated_at")
             newer, older = (other, planned) if is_older else (planned, other)
             relation = "replaced by" if is_older else "replaces"
@@ -260,17 +260,17 @@ class Admission:
         """Return the active memories that a draft is about: by name, by key, by its correction."""
         entries = [get_entry(self.index, name) for name in draft.supersedes]
         entries += find_same_key(self.index, draft.key, draft.project, draft.owner)
-        for entry in near.replaced:  # as it is now: the model took its time
+        for entry in near.replaced:  # read again, because the model took its time
             if self.workspace.is_managed(entry.path):
                 entries += self.index.list_entries("path = ?", (entry.path,))
         memories = [self.get_planned(entry) for entry in entries]
         slot = (fold_key(draft.key), draft.project, draft.owner)
-        memories += [
-            planned
-            for planned in (self.memories.values() if slot[0] else ())
-            if not planned.path.startswith(f"{self.workspace.prefix}inbox/")
-            and (fold_key(planned.get("key")), planned.get("project"), planned.get("owner")) == slot
-        ]
+        inbox = f"{self.workspace.prefix}inbox/"
+        for planned in self.memories.values() if slot[0] else ():
+            key = fold_key(planned.get("key"))
+            is_same_slot = (key, planned.get("project"), planned.get("owner")) == slot
+            if is_same_slot and not planned.path.startswith(inbox):
+                memories.append(planned)
         unique = {planned.id: planned for planned in memories if planned.is_active}
         return list(unique.values())
 
@@ -399,9 +399,8 @@ def write_memories(
             hide_secrets(workspace, drafts, done)
             saved = [outcome for _, outcome, _ in admission.groups if outcome.action != "unchanged"]
             summary = summarize_texts([outcome.text for outcome in saved], "memory")
-            result = commit(
-                workspace, command, [*groups, *extra_groups], summary=summary, actor=actor
-            )
+            all_groups = [*groups, *extra_groups]
+            result = commit(workspace, command, all_groups, summary=summary, actor=actor)
         finally:
             forgotten = workspace.resources.pop("forgotten texts", None)
     for group, (_, outcome, _) in zip(groups, admission.groups, strict=True):
@@ -437,7 +436,7 @@ def format_new(entry: Entry) -> str:
 
 
 def is_said_after(draft: Draft, entry: Entry | IndexedEntry) -> bool:
-    """Return whether the user said something after it was forgotten, or anybody after it faded."""
+    """Return whether the user repeats a forgotten memory, or anybody a faded one."""
     if entry.status == "faded":
         return True
     is_later = not draft.is_dated or draft.created_at >= entry.forgotten_at

@@ -128,9 +128,8 @@ def change_page_line(
     # Most memories are not on the page, and an unchanged page must not be in the commit.
     if page is None or all(promoted != entry_id for promoted, _ in find_promoted_lines(page)):
         return []
-    return [
-        Replace(workspace.page_path, page, replace_promoted_line(page, entry_id, statement, new_id))
-    ]
+    after = replace_promoted_line(page, entry_id, statement, new_id)
+    return [Replace(workspace.page_path, page, after)]
 
 
 def follow_promoted_lines(

@@ -80,7 +80,7 @@ class Draft:
 
 
 LIST_FIELDS = ("tags", "aliases", "files", "sources")
-# What an entry takes over from a draft, and a draft from an entry in the inbox.
+# The fields that an entry copies from a draft, and a draft from an entry in the inbox.
 COPIED_FIELDS = (
     *LIST_FIELDS,
     *("type", "title", "key", "project", "owner", "confidence", "pinned", "metadata"),

@@ -31,7 +31,8 @@ def replace_text(
 ) -> Outcome:
     """Give a file another text, with a new `updated_at`, and change its line in MEMORY.md.
 
-    A script in a shell is neither: it may change every field, but what it writes is inferred.
+    A script in a shell is neither the user nor an agent: it may change every field, but its text
+    counts as inferred.
     """
     if not after.strip():
         raise RejectedError("the edited file is empty, so nothing was changed")
@@ -75,10 +76,9 @@ def stamp_edit(
         raise RejectedError(
             "the edited memory is empty, so nothing was changed", "to delete it: mem forget"
         )
-    has_frontmatter = bool(document.head)
-    old_body = get_body(before)
-    # A note without frontmatter stays without, and a change of tags is not a new text.
-    if has_frontmatter and document.body.strip() != old_body and workspace.is_managed(path):
+    has_new_body = document.body.strip() != get_body(before)
+    # A note without frontmatter gets none, and a change of tags is not a new text.
+    if document.head and has_new_body and workspace.is_managed(path):
         stamp = {"updated_at": workspace.stamp}
         if not is_said_by_user:
             stamp.update(lower_source(entry, "inferred"))
@@ -165,9 +165,8 @@ def update_entry(
         fields["conflicts_with"] = (*entry.conflicts_with, *replaced.conflicts)
     change = edit_file(workspace, entry.path, fields, body)
     new_entry, _ = read_entry(parse(change.after or ""), entry.path, workspace.now)
-    has_secrets = allow_secrets or redact_secrets
     summary = new_entry.summary if body is not None else entry.summary
-    if has_secrets:
+    if allow_secrets or redact_secrets:
         summary = entry.path
     group = ChangeGroup(
         [change, *change_page_line(workspace, entry.id, summary), *replaced.changes],

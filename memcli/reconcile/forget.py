@@ -19,8 +19,8 @@ from .changes import (
 from .purge import find_recording_workspace, purge_entries
 from .similar import embed_texts, find_close, has_sequence, load_pool
 
-# Of 255 sentences that reword a memory, 174 find it at .8 and one finds another; lower down, what
-# is said about something else is found more and more often.
+# Of 255 sentences that reword a memory, 174 find it at .8, and one finds another memory. Below .8,
+# sentences about other things are found more and more often.
 DESCRIBED_COSINE = 0.8
 # The second closest memory must be this much farther away, or nobody knows which one is meant.
 DESCRIBED_MARGIN = 0.05
@@ -68,12 +68,8 @@ def hide_entries(
     for entry in entries:
         if entry.status == "forgotten":
             raise RejectedError(f"{index.shorten_id(entry.id)} is already forgotten")
-        changes = {
-            "status": "forgotten",
-            "forgotten_at": said_at or workspace.stamp,
-            "reason": reason,
-        }
-        edited = edit_file(workspace, entry.path, changes)
+        changes = {"status": "forgotten", "forgotten_at": said_at or workspace.stamp}
+        edited = edit_file(workspace, entry.path, {**changes, "reason": reason})
         groups.append(ChangeGroup([edited, *change_page_line(workspace, entry.id, None)]))
         outcome = build_outcome(index, "forgotten", entry)
         outcome.related = [
@@ -103,7 +99,7 @@ def forget_described(
     command: str = "forget",
     actor: str = "person",
 ) -> ForgetResult:
-    """Forget what the user asked to forget in a conversation: the memories that say this text.
+    """Forget the memories that say a text, because the user asked for it in a conversation.
 
     If it is unclear which ones are meant, nothing is forgotten, and `candidates` names them.
     """
@@ -115,7 +111,7 @@ def forget_described(
         entry
         for entry in index.list_entries("status in ('active', 'faded')")
         if entry.project in ("", project or workspace.project)
-        # What was said after the request is not meant.
+        # A memory from after the request is not meant.
         and (not said_at or entry.updated_at <= said_at)
         and workspace.is_managed(entry.path)
     ]
@@ -151,14 +147,11 @@ def is_saying(index: Index, entry: IndexedEntry, text: str) -> bool:
 
     Three telling words in a row are no coincidence, so the entry may have twice as many more.
     """
-    words, said = split_words(text), split_words(get_content(index.read_text(entry.path) or ""))
+    said = split_words(get_content(index.read_text(entry.path) or ""))
     telling = len(find_content_words(text))
-    share = 3 if telling > 2 else 2
-    return (
-        telling > 0
-        and has_sequence(said, words)
-        and share * telling >= len(find_content_words(" ".join(said)))
-    )
+    most = (3 if telling > 2 else 2) * telling
+    has_words = has_sequence(said, split_words(text))
+    return telling > 0 and has_words and len(find_content_words(" ".join(said))) <= most
 
 
 def find_about(index: Index, entries: Sequence[IndexedEntry], text: str) -> list[IndexedEntry]:
@@ -177,11 +170,10 @@ def find_described(index: Index, text: str) -> list[tuple[float, IndexedEntry]]:
     if vectors is None:
         return []
     words = find_content_words(text)
+    close = find_close(index, load_pool(index, "active"), vectors[0], DESCRIBED_COSINE)
     return [
         (cosine, entry)
-        for cosine, entry in find_close(
-            index, load_pool(index, "active"), vectors[0], DESCRIBED_COSINE
-        )
+        for cosine, entry in close
         if words & find_content_words(index.read_text(entry.path) or "")
     ]
 
@@ -195,9 +187,8 @@ def restore(workspace: Workspace, names: Sequence[str]) -> ForgetResult:
     for entry in entries:
         if entry.status == "active":
             raise RejectedError(f"{index.shorten_id(entry.id)} is already active")
-        changes: dict[str, object] = dict.fromkeys(
-            ("status", "forgotten_at", "reason", "superseded_by")
-        )
+        cleared = ("status", "forgotten_at", "reason", "superseded_by")
+        changes: dict[str, object] = dict.fromkeys(cleared)
         current = find_same_key(index, entry.key, entry.project, entry.owner)
         successor = index.find_by_id(entry.superseded_by) if entry.superseded_by else None
         if successor is not None and successor.status == "active" and successor not in current:
@@ -220,7 +211,7 @@ def restore(workspace: Workspace, names: Sequence[str]) -> ForgetResult:
 
 
 def mark_rejected(done: ForgetResult, groups: Sequence[ChangeGroup]) -> None:
-    """Note the rejected memories in their outcomes. Raises the error if all were rejected."""
+    """Record the rejected memories in their outcomes. Raises the error if all were rejected."""
     if len(done.result.rejected) == len(groups):
         done.result.raise_rejected()
     for outcome, group in zip(done.outcomes, groups, strict=True):

@@ -104,7 +104,7 @@ def find_number_pairs(index: Index) -> list[tuple[str, str]]:
             by_word.setdefault(word, []).append(statements[-1])
     pairs = set()
     for statement in statements:
-        # Whatever has all of these words has the rarest of them.
+        # A statement with all of these words has the rarest of them.
         others = min((by_word[word] for word in statement.subject), key=len)
         if len(others) > MOST_STATEMENTS:
             continue
@@ -190,6 +190,7 @@ def find_duplicates(index: Index) -> list[Pair]:
 
 
 def is_likely_duplicate(index: Index, pair: Pair) -> bool:
+    """Return whether a pair of close memories may say the same thing."""
     first, second = pair
     has_same_slot = (first.owner, first.project) == (second.owner, second.project)
     # 6 pm and 9 pm are close in meaning.

@@ -42,8 +42,7 @@ from ..store import (
 )
 from .changes import ForgetResult, build_outcome
 
-# A record or note whose text was purged.
-CUT = "\0cut\0"
+CUT = "\0cut\0"  # in the place of a purged passage, until empty records and notes are removed
 EMPTY_HISTORY_RECORD = re.compile(
     rf"(?m)^## [^\n]*\n+(?:\[[\d :-]+\])?[\s.]*{CUT}(?:[\s.]|{CUT})*(?=^## |\Z)"
 )

@@ -21,8 +21,8 @@ from .pairs import (
     read_metadata,
 )
 
-OLDER, NEWER, BOTH, ACCEPT, REJECT = "older", "newer", "both", "accept", "reject"
-PAIR_ANSWERS, INBOX_ANSWERS = (OLDER, NEWER, BOTH), (ACCEPT, REJECT)
+OLDER, NEWER, BOTH = PAIR_ANSWERS = ("older", "newer", "both")
+ACCEPT, REJECT = INBOX_ANSWERS = ("accept", "reject")
 TEXTS = {
     "conflict": "These memories disagree. Which one is true?",
     "number": "These memories give two numbers for the same thing. Which one is true?",
@@ -122,7 +122,7 @@ def answer_questions(
 
 
 def get_text(question: Question, answer: str) -> str:
-    """Return the sentence that an answer is about: the one that stays."""
+    """Return the sentence of the memory that stays."""
     return question.memories[-1 if answer == NEWER else 0].text
 
 

@@ -76,13 +76,10 @@ def find_neighbors(
         similar = find_close(index, active_pool, vector, SIMILAR_COSINE) if deduplicate else []
         repeated = find_close(index, forgotten_pool, vector, FORGOTTEN_COSINE)
         cosines = compute_file_cosines(active_pool, vector) if draft.corrects else {}
-        neighbors.append(
-            Neighbors(
-                [entry for _, entry in similar],
-                repeated[0][1] if repeated else None,
-                find_corrected(index, draft, cosines),
-            )
-        )
+        entries = [entry for _, entry in similar]
+        forgotten_entry = repeated[0][1] if repeated else None
+        corrected = find_corrected(index, draft, cosines)
+        neighbors.append(Neighbors(entries, forgotten_entry, corrected))
     if index.workspace.settings["llm.judge"]:
         return ask_judge(index, drafts, neighbors)
     return neighbors
@@ -91,7 +88,7 @@ def find_neighbors(
 def ask_judge(
     index: Index, drafts: Sequence[Draft], neighbors: Sequence[Neighbors]
 ) -> list[Neighbors]:
-    """Return the neighbors with those as replaced that a language model finds contradicted."""
+    """Add to each draft the similar memories that it replaces, according to a language model."""
     from ..llm.client import is_configured  # most writes ask no model
 
     if not is_configured(index.workspace):
@@ -218,9 +215,8 @@ def find_corrected(index: Index, draft: Draft, cosines: dict[int, float]) -> lis
     words = split_words(draft.corrects)
     if not words:
         return []
-    # Those that have the words, and of these the ones about the same subject.
-    having: list[int] = []
-    meant: list[tuple[int, int]] = []  # with the number of shared words
+    having: list[int] = []  # files with the corrected words
+    meant: list[tuple[int, int]] = []  # of these, the ones about the subject; shared words
     rows = index.run(
         "select file, text from entries join texts using(file) where status = 'active'"
         " and owner = ? and project in ('', ?)",
@@ -237,7 +233,7 @@ def find_corrected(index: Index, draft: Draft, cosines: dict[int, float]) -> lis
                 meant.append((file, len(shared)))
     files = [file for file, shared in meant if len(meant) == 1 or shared > 1]
     if not meant and len(having) == 1 and cosines.get(having[0], 0.0) >= CORRECTED_COSINE:
-        files = having  # "not npm, pnpm" if a single memory speaks of npm
+        files = having  # "not npm, pnpm" if a single memory mentions npm
     if len(files) > MOST_CORRECTED:
         return []
     return [entry for file in files for entry in index.list_entries("file = ?", (file,))]
