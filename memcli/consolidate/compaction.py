@@ -53,6 +53,27 @@ LONGEST_SUMMARY = 6_000  # characters
 MATERIAL_CHARACTERS = 100_000
 SUMMARY_MESSAGES = 1_000  # a model needs the latest ones, and each takes a millisecond
 SUMMARY_MARK = "summary"  # key of the event
+SHARE = 0.3  # of a conversation that a digest may have
+SHORTEST_RECORD = 200  # bytes; a short conversation gets at least its best sentence
+LONGEST_RECORD = 16_384
+SHORTEST_SENTENCE = 12  # bytes
+LONGEST_SENTENCE = 400
+FEWEST_WORDS = 4
+REPEATED = 0.7  # share of the words of a sentence that another sentence has
+# What each pattern in a sentence is worth.
+WORTHS = {
+    "reason": 2.0,
+    "figure": 1.0,
+    "name": 0.5,
+    "pointing": -1.0,
+    "hypothetical": -2.0,
+    "this_session": -2.0,
+    "narration": -2.0,
+}
+STATEMENT = 3.0
+ANSWER = 0.5
+USER = 1.0
+LEAST = 1.5  # a sentence of the user needs more than that
 PROMPT = """\
 Summarize the conversation below in at most 300 words: what was decided, done and learned, what is \
 still open, and every name, number, path and rule that may be needed later. Write plain sentences \
@@ -65,6 +86,17 @@ class Cut(NamedTuple):
     head: str  # its lines
     events: list[dict[str, Any]]  # in these lines
     earlier: str  # the summary of an earlier compaction
+
+
+class ScoredSentence(NamedTuple):
+    """A sentence of the conversation and its worth."""
+
+    text: str
+    score: float
+    position: int
+
+    def get_size(self) -> int:
+        return len(self.text.encode("utf-8", "replace")) + 1
 
 
 def needs_compaction(workspace: Workspace, session: Session) -> bool:
@@ -139,9 +171,8 @@ def build_summary(
         lines = [f"{message.speaker}: {shorten(message.text, 2_000)}" for message in messages]
         material = "\n".join([*([cut.earlier] if cut.earlier else []), *lines])
         try:
-            answer = ask(
-                workspace, f"{PROMPT}\n\n{mask_text(workspace, material[-MATERIAL_CHARACTERS:])}"
-            )
+            material = mask_text(workspace, material[-MATERIAL_CHARACTERS:])
+            answer = ask(workspace, f"{PROMPT}\n\n{material}")
             if len(answer) <= LONGEST_SUMMARY:
                 return clean_text(workspace, answer), "inferred"
         except LlmError:
@@ -175,38 +206,6 @@ def build_groups(
     )
 
 
-SHARE = 0.3
-SHORTEST_RECORD = 200  # bytes; a short conversation gets at least its best sentence
-LONGEST_RECORD = 16_384
-SHORTEST_SENTENCE = 12  # bytes
-LONGEST_SENTENCE = 400
-FEWEST_WORDS = 4
-REPEATED = 0.7  # share of the words of a sentence that another sentence has
-
-# What each signal of a sentence is worth.
-STATEMENT = 3.0
-REASON = 2.0
-FIGURE = 1.0
-NAME = 0.5
-ANSWER = 0.5
-USER = 1.0
-POINTING = -1.0
-GUESS = -2.0
-NARRATION = -2.0
-LEAST = 1.5  # being the user's is not enough
-
-
-class ScoredSentence(NamedTuple):
-    """A sentence of the conversation and its worth."""
-
-    text: str
-    score: float
-    position: int
-
-    def get_size(self) -> int:
-        return len(self.text.encode("utf-8", "replace")) + 1
-
-
 def build_history_text(messages: Sequence[Message], withdrawn: Sequence[str] = ()) -> str:
     """Return the sentences worth a place in the history, one after the other.
 
@@ -216,7 +215,7 @@ def build_history_text(messages: Sequence[Message], withdrawn: Sequence[str] = (
     budget = min(max(SHARE * size, SHORTEST_RECORD), LONGEST_RECORD)
     chosen = []
     known: list[set[str]] = []
-    for sentence in sorted(score_sentences(messages, withdrawn), key=rank):
+    for sentence in sorted(score_sentences(messages, withdrawn), key=rank_sentence):
         if budget < SHORTEST_SENTENCE:
             break
         words = find_content(sentence.text)
@@ -229,7 +228,7 @@ def build_history_text(messages: Sequence[Message], withdrawn: Sequence[str] = (
     return " ".join(sentence.text for sentence in chosen)
 
 
-def rank(sentence: ScoredSentence) -> tuple[float, int]:
+def rank_sentence(sentence: ScoredSentence) -> tuple[float, int]:
     # A long sentence says more than a short one, but takes the place of several.
     return -sentence.score / sentence.get_size() ** 0.5, sentence.position
 
@@ -273,7 +272,7 @@ def score_sentences(
                 score += ANSWER if was_asked and number == 0 else 0
                 if score >= LEAST:
                     yield ScoredSentence(text, score, position)
-        # A statement in which a number was corrected holds no sentence of the message.
+        # A statement in which a number was corrected contains no sentence of the message.
         for whole in stated:
             yield ScoredSentence(whole, STATEMENT + score_sentence(whole, is_user), position)
 
@@ -284,17 +283,9 @@ def is_readable(text: str) -> bool:
 
 
 def score_sentence(text: str, is_user: bool) -> float:
-    """Return the worth of a sentence by itself."""
+    """Return what a sentence is worth, apart from what comes before it."""
     score = USER if is_user else 0.0
-    for name, worth in (
-        ("reason", REASON),
-        ("figure", FIGURE),
-        ("name", NAME),
-        ("pointing", POINTING),
-        ("hypothetical", GUESS),
-        ("this_session", GUESS),
-        ("narration", NARRATION),
-    ):
+    for name, worth in WORTHS.items():
         if search_pattern(name, text):
             score += worth
     return score

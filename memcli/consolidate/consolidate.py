@@ -192,16 +192,14 @@ def build_groups(
         session.consolidated_to = batch.last_id
         session.other.pop(FALLBACK_TO, None)
         session.other.pop(CONSOLIDATED_SIZE, None)
-        if batch.is_last and not has_pending_messages(workspace, session):
-            session.other[CONSOLIDATED_SIZE] = session.size
+        if batch.is_last:
+            pending = read_pending(workspace, session)
+            if all(item.speaker == TOOL for item in pending):
+                session.other[CONSOLIDATED_SIZE] = session.size
     # Ids of agents look like secrets, and the folder may be called like anything.
     yield ChangeGroup(
         [change_metadata(workspace, session)], allow_secrets=True, is_said_by_user=True
     )
-
-
-def has_pending_messages(workspace: Workspace, session: Session) -> bool:
-    return any(item.speaker != TOOL for item in read_pending(workspace, session))
 
 
 def preview_plan(batch: Batch, plan: Plan) -> BatchResult:

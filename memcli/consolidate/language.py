@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..formats import Message
 
 WORD = re.compile(r"[^\W_]+")
-STEM = 5
+STEM = 5  # letters by which two forms of a word are the same
 LONG_MESSAGE = 1500
 LONGEST_MESSAGE = 20_000
 QUOTE_LENGTH = "{25,2000}"  # a shorter quote is a word; without a limit, the search is quadratic
@@ -42,8 +42,6 @@ SENTENCE_END = re.compile(
     r"|[!?…])[.!?…)\"']*\s+|(?<=[。！？])|\n+"
 )
 LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|#{1,6})\s+")
-
-
 FEWEST_WORDS = 3  # of a statement
 MOST_NEAR_LINES = 6
 LONGEST_LINE = 20  # words of a statement that is repeated with another value
@@ -62,6 +60,13 @@ class Sentence(NamedTuple):
 
     text: str
     is_quoting: bool  # contains or introduces foreign text
+
+
+class Line(NamedTuple):
+    """An earlier statement of the conversation."""
+
+    text: str
+    is_agents: bool
 
 
 def find_own_sentences(text: str) -> list[Sentence]:
@@ -151,13 +156,6 @@ def has_number(text: str) -> bool:
     return any(character.isdigit() for character in text)
 
 
-class Line(NamedTuple):
-    """An earlier statement of the conversation."""
-
-    text: str
-    is_agents: bool
-
-
 def find_lines(earlier: Sequence["Message"], fewest: int = FEWEST_WORDS) -> list[Line]:
     """Return the statements of both sides, without questions and shorter ones."""
     lines = []
@@ -172,7 +170,7 @@ def find_lines(earlier: Sequence["Message"], fewest: int = FEWEST_WORDS) -> list
 
 
 def find_near_lines(earlier: Sequence["Message"]) -> list[Line]:
-    """Return what the agent has stated in the last message, unless that ends with a question.
+    """Return the agent's statements in the last message, unless it ends with a question.
 
     A long message explains something, and a reply to it rarely corrects it without saying so.
     """
@@ -204,7 +202,7 @@ def is_work(line: Line) -> bool:
     return bool(is_report) and not search_pattern("noted", line.text)
 
 
-def take_over(line: Line) -> str:
+def restate_line(line: Line) -> str:
     """Return a statement of the agent as the user would say it, or nothing if that is unclear."""
     if len(line.text.split()) > LONGEST_LINE:
         return ""

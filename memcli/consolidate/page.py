@@ -98,11 +98,9 @@ def find_loss(before: str, after: str) -> str:
 def has_failed_before(workspace: Workspace, text: str) -> bool:
     """Return whether a model has failed to shorten this page: the next try would cost as much."""
     folder = workspace.machine.folder
+    digest = build_digest(text.encode("utf-8", "replace"))
     with suppress(OSError):
-        if folder is not None:
-            return (folder / TRIED).read_text("ascii") == build_digest(
-                text.encode("utf-8", "replace")
-            )
+        return folder is not None and (folder / TRIED).read_text("ascii") == digest
     return False
 
 

@@ -13,7 +13,7 @@ from ..reconcile.draft import Draft
 from ..store import Workspace
 from .batch import Batch, choose_project, get_said_at
 from .compaction import build_history_text
-from .language import find_own_sentences
+from .language import STEM, find_own_sentences
 from .reply import SYSTEM, Proposal, Reply, build_prompt, find_known_memories, parse_reply
 from .rules import Statement, find_statements
 
@@ -25,7 +25,6 @@ NEGATION = re.compile(
     r"\b(?:not|never|no|none|nor|without|cannot|kein\w*|nicht|nie|nunca|jamais)\b|n['’]t\b",
     re.IGNORECASE,
 )
-STEM = 5  # letters by which two forms of a word are the same
 SHARED_WORDS = 0.6  # of the words of a memory, if the user is said to have said it
 FRAME_WORDS = frozenset(
     "user users the a an is are was and or of to in on for with they their".split()
@@ -163,7 +162,7 @@ def find_open_statements(batch: Batch) -> list[Statement]:
 
 
 def find_withdrawn(workspace: Workspace, batch: Batch) -> list[str]:
-    """Return the statements that the prompt hook saved and that are no memories any more."""
+    """Return the statements that the prompt hook saved and that are no longer memories."""
     answered = {message.id for message in batch.messages if message.is_answered}
     if not answered:
         return []

@@ -73,11 +73,10 @@ def run_consolidation(
         for session in list_sessions(workspace):
             if session.token_count > HARD_LIMIT:
                 compact_session(workspace, session, actor=actor)
-        sessions = (
-            [get_session(workspace, name)]
-            if name
-            else find_due_sessions(workspace, is_forced=is_forced)
-        )
+        if name:
+            sessions = [get_session(workspace, name)]
+        else:
+            sessions = find_due_sessions(workspace, is_forced=is_forced)
         done = consolidate_sessions(
             workspace, sessions, is_forced=is_forced or bool(name), use_llm=use_llm, actor=actor
         )
@@ -96,11 +95,8 @@ def find_due_conversations(workspace: Workspace) -> Sequence[Session]:
         return []
     due = find_due_sessions(workspace)
     ids = [session.id for session in due]
-    return due + [
-        session
-        for session in list_sessions(workspace)
-        if session.id not in ids and needs_compaction(workspace, session)
-    ]
+    long = [item for item in list_sessions(workspace) if needs_compaction(workspace, item)]
+    return due + [session for session in long if session.id not in ids]
 
 
 def consolidate_due(workspace: Workspace, sessions: Sequence[Session]) -> str:
@@ -112,10 +108,9 @@ def consolidate_due(workspace: Workspace, sessions: Sequence[Session]) -> str:
     errors = [result.error for result in done if result.error]
     if errors:
         raise LlmError(f"the language model failed ({errors[0]}): the next run tries again")
-    saved = sum(len(result.memories) for result in done)
-    return (
-        f"consolidate: {count_noun(len(sessions), 'conversation')}, {count_noun(saved, 'memory')}"
-    )
+    conversations = count_noun(len(sessions), "conversation")
+    memories = count_noun(sum(len(result.memories) for result in done), "memory")
+    return f"consolidate: {conversations}, {memories}"
 
 
 def start_background(workspace: Workspace, sessions: Sequence[Session]) -> bool:

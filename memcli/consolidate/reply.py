@@ -84,15 +84,11 @@ def build_prompt(workspace: Workspace, batch: Batch, known: Sequence[IndexedEntr
 
     Secrets and forgotten texts are masked.
     """
-    material = "\n\n".join(
-        [
-            wrap_in_tag(
-                "known-memories", "\n".join(format_known(entry) for entry in known) or "(none)"
-            ),
-            wrap_in_tag("conversation", format_conversation(batch, workspace.zone)),
-        ]
-    )
-    return f"{RULES % {'batch': batch.id}}\n\n{mask_text(workspace, material)}"
+    listed = "\n".join(map(format_known, known)) or "(none)"
+    memories = wrap_in_tag("known-memories", listed)
+    conversation = wrap_in_tag("conversation", format_conversation(batch, workspace.zone))
+    material = mask_text(workspace, f"{memories}\n\n{conversation}")
+    return f"{RULES % {'batch': batch.id}}\n\n{material}"
 
 
 def wrap_in_tag(tag: str, text: str) -> str:
@@ -163,7 +159,7 @@ class Reply:
 
 
 def parse_reply(text: str) -> Reply:
-    """Parse a reply. Raises LlmError if it contains nothing of what was asked for."""
+    """Parse a reply. Raises LlmError if it contains no requested field."""
     try:
         reading = read_fields(text, FIELDS, "memories")
     except ValueError as error:

@@ -1,18 +1,26 @@
 """Find what a conversation asks to remember or to forget, its rules, preferences and corrections.
 
 Only sentences of the user count, and only in their own words. The prompt hook calls
-`find_requests` with every prompt, so the patterns are imported when a prompt may need them.
+`find_requests` with every prompt, so a quick test for a word of a request comes first.
 """
 
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from .corrections import Reading, find_correction, find_said, has_report, is_ended, is_new_value
+from .corrections import (
+    Reading,
+    find_agent_statement,
+    find_correction,
+    has_report,
+    is_ended,
+    is_new_value,
+)
 from .language import (
     FEWEST_WORDS,
     WORD,
     Line,
+    find_content,
     find_lines,
     find_names,
     find_near_lines,
@@ -30,6 +38,10 @@ if TYPE_CHECKING:
 
 MESSAGES_BACK = 12  # in which a corrected value is looked up
 STATEMENTS_BACK = 200  # of which a correction or a forget removes some
+LONGEST = 400  # characters of a statement
+SHORT_WITHDRAWAL = 60
+GUARDS = ("question", "hypothetical", "this_session", "narrow", "for_now")
+TYPES = {"rule": "constraint", "preference": "preference", "correction": "correction"}
 PROJECT_LINE = re.compile(r"(?im)^[ \t]*project[ \t]*[:=][ \t]*([\w./-]{1,80})[ \t\r]*$")
 # A prompt without any of these words asks for nothing. Most prompts have none.
 REQUEST_WORD = re.compile(
@@ -54,7 +66,6 @@ class Statement(NamedTuple):
 
 def find_statements(messages: Sequence["Message"]) -> list[Statement]:
     """Return the statements of a conversation in their order, except withdrawn ones."""
-
     statements: dict[str, Statement] = {}
     project = last_id = ""
     for number, message in enumerate(messages):
@@ -83,9 +94,8 @@ def find_requests(text: str) -> list[Statement]:
     """Return what a prompt asks to remember or to forget."""
     if not REQUEST_WORD.search(text):
         return []
-
-    found = read_message(text, [])
-    return [item for item in found if item.kind in ("request", "forget") and item.text]
+    statements = read_message(text, [])
+    return [item for item in statements if item.kind in ("request", "forget") and item.text]
 
 
 def remove_last(statements: dict[str, Statement], last_id: str, new: Statement) -> Statement:
@@ -100,19 +110,11 @@ def remove_last(statements: dict[str, Statement], last_id: str, new: Statement) 
 
 def is_replaced(old: Statement, new: Statement) -> bool:
     """Return whether a new statement withdraws or corrects an older one."""
-    from .language import find_content
-
     shared = find_content(old.text) & find_content(new.text)
     if new.kind == "forget":
         return len(shared) * 2 > len(find_content(new.text))
     wrong, text = new.corrects.casefold(), old.text.casefold()
     return bool(wrong) and len(shared) >= 2 and (wrong in text or text.rstrip(".") in wrong)
-
-
-LONGEST = 400
-SHORT_WITHDRAWAL = 60
-GUARDS = ("question", "hypothetical", "this_session", "narrow", "for_now")
-TYPES = {"rule": "constraint", "preference": "preference", "correction": "correction"}
 
 
 def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
@@ -223,7 +225,7 @@ def read_request(body: str, reading: Reading) -> Statement | None:
         if match[0].casefold().startswith(("can you", "could you", "would you", "will you")):
             wanted = wanted.rstrip("? ")
     if not WORD.search(wanted):
-        # "Remember this:" with a list below it.
+        # "Remember this:" above a list.
         wanted = " ".join(format_sentence(sentence) for sentence in reading.following)
     if kind == "forget":
         # "Forget that we want QR bills, the client is happy without."
@@ -257,14 +259,14 @@ def read_standing(
         if not reading.previous and not needs_previous:
             return None
         text = f"{format_sentence(reading.previous)} {format_sentence(body)}".strip()
-    if is_short(text):
+    if len(WORD.findall(text)) < FEWEST_WORDS and text.isascii():
         return None
     # A decision binds as a rule does, but its memory may fade.
     memory_type = TYPES.get(kind, "fact")
     is_general = kind in ("rule", "preference") or match_start("standing", body)
     if not correction and is_general and has_report(reading):
         # "Everything is logged with structlog" after "I added print statements".
-        kind, corrects = "correction", find_said(body, reading)
+        kind, corrects = "correction", find_agent_statement(body, reading)
     kind = "rule" if kind == "decision" else kind
     return Statement(format_sentence(text), memory_type, kind, corrects=corrects)
 
@@ -316,16 +318,12 @@ def is_dependent(body: str) -> bool:
 
 
 def is_guarded(body: str) -> bool:
-    """Return whether a sentence asks, supposes, or speaks about now only."""
+    """Return whether a sentence is too long, asks, supposes, or is only about now."""
     return len(body) > LONGEST or any(search_pattern(guard, body) for guard in GUARDS)
 
 
-def is_short(text: str) -> bool:
-    return len(WORD.findall(text)) < FEWEST_WORDS and text.isascii()
-
-
 def get_short_text(earlier: Sequence["Message"]) -> str:
-    """Return the message that "remember that" points at, if it is short and holds no quote."""
+    """Return the message that "remember that" points at, if it is short and has no quote."""
     sentences = find_own_sentences(earlier[-1].text) if earlier else []
     text = " ".join(sentence.text for sentence in sentences)
     return "" if len(text) > LONGEST or any(item.is_quoting for item in sentences) else text
