@@ -54,18 +54,17 @@ def is_binary(text: str) -> bool:
     """Return whether a text is a picture or a program, judged by its first 8,192 characters."""
     # A text may have a few odd bytes; a program consists of them.
     head = text[:8192]
-    return "\x00" in head and len(CONTROL.findall(head)) + head.count("\ufffd") > len(head) / 10
+    odd = len(CONTROL.findall(head)) + head.count("\ufffd")
+    return "\x00" in head and odd > len(head) / 10
 
 
 def find_conflict_line(text: str) -> int | None:
     """Return the line of the first git conflict marker."""
     start = CONFLICT_START.search(text)
     # A line of seven equal signs alone underlines a heading.
-    return (
-        text.count("\n", 0, start.start()) + 1
-        if start and CONFLICT.search(text, start.end())
-        else None
-    )
+    if start is None or not CONFLICT.search(text, start.end()):
+        return None
+    return text.count("\n", 0, start.start()) + 1
 
 
 def find_control_character(text: str) -> tuple[int, str] | None:
@@ -145,9 +144,9 @@ def find_strings(value: object) -> list[str]:
         return [value]
     if isinstance(value, dict):
         value = [*value, *value.values()]
-    return (
-        [text for item in value for text in find_strings(item)] if isinstance(value, list) else []
-    )
+    if not isinstance(value, list):
+        return []
+    return [text for item in value for text in find_strings(item)]
 
 
 class Passage(NamedTuple):
@@ -166,20 +165,24 @@ class PassageFinder:
         for text_id, text in texts.items():
             words = [word for _, _, word in find_words(normalize(text))]
             if words:
-                self.by_first_word.setdefault(words[0], []).append((words, text_id))
+                wanted = self.by_first_word.setdefault(words[0], [])
+                wanted.append((words, text_id))
 
     def find(self, text: str) -> list[Passage]:
         """Return the passages of a normalized text, in order."""
-        places = find_words(text) if self.by_first_word else []
+        if not self.by_first_word:
+            return []
+        places = find_words(text)
         words = [word for _, _, word in places]
         passages = []
-        for number, word in enumerate(words):
+        for first, word in enumerate(words):
             for wanted, text_id in self.by_first_word.get(word, ()):
-                last = number + len(wanted)
+                stop = first + len(wanted)
                 # The first word is only a quick test.
-                if words[number:last] != wanted:
+                if words[first:stop] != wanted:
                     continue
-                start, end = places[number][0], places[last - 1][1]
+                start = places[first][0]
+                end = places[stop - 1][1]
                 if len(wanted) >= SHORT or is_whole_line(text, start, end):
                     passages.append(Passage(start, end, text_id))
         return sorted(passages)
@@ -189,7 +192,9 @@ def is_whole_line(text: str, start: int, end: int) -> bool:
     """Return whether a passage is a line of its own, except for list marks, times and speakers."""
     line_start = text.rfind("\n", 0, start) + 1
     line_end = text.find("\n", end)
-    around = text[line_start:start] + text[end : line_end if line_end >= 0 else len(text)]
+    if line_end < 0:
+        line_end = len(text)
+    around = text[line_start:start] + text[end:line_end]
     return not WORD.search(LINE_PREFIX.sub("", around))
 
 
@@ -199,9 +204,11 @@ def replace_passages(text: str, passages: list[Passage], mark: str) -> str:
     position = 0
     for start, end, _ in passages:
         if start >= position:
-            pieces += [text[position:start], mark, "\n" * text.count("\n", start, end)]
+            line_ends = "\n" * text.count("\n", start, end)
+            pieces += [text[position:start], mark, line_ends]
         position = max(position, end)
-    return "".join([*pieces, text[position:]])
+    pieces.append(text[position:])
+    return "".join(pieces)
 
 
 def count_noun(number: int, noun: str) -> str:
