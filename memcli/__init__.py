@@ -5,8 +5,31 @@ from memcli import open_workspace, search, write
 
 from collections.abc import Callable, Mapping
 
+TYPE_CHECKING = False  # `typing` takes 5 ms to import. Type checkers know this name.
+if TYPE_CHECKING:
+    from .api import (
+        build_context,
+        grep,
+        list_memories,
+        open_workspace,
+        read_memory,
+        recall_memories,
+        search,
+        write,
+    )
+    from .consolidate.consolidate import build_agent_prompt, consolidate_session, save_agent_reply
+    from .reconcile.edit import replace_passage
+    from .reconcile.forget import forget, restore
+    from .reconcile.review import answer_questions, list_questions
+    from .store.sessions import append_events, list_sessions, read_session
+    from .store.undo import undo
+    from .store.undo_log import read_log
+    from .upkeep.check import find_problems, fix_problems
+    from .upkeep.decay import find_fading, mark_faded
+    from .upkeep.promote import promote
+    from .upkeep.tend import tend
+
 __version__ = "1.0.0"
-__all__ = ["open_workspace", "search", "write"]
 
 
 def import_lazily(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
@@ -27,4 +50,22 @@ def import_lazily(package: str, modules: Mapping[str, str]) -> Callable[[str], o
     return load
 
 
-__getattr__ = import_lazily(__name__, {"api": "open_workspace search write"})
+# The functions for Python programs, described in docs/python.md.
+PUBLIC = {
+    "api": (
+        "build_context grep list_memories open_workspace read_memory recall_memories search write"
+    ),
+    "consolidate.consolidate": "build_agent_prompt consolidate_session save_agent_reply",
+    "reconcile.edit": "replace_passage",
+    "reconcile.forget": "forget restore",
+    "reconcile.review": "answer_questions list_questions",
+    "store.sessions": "append_events list_sessions read_session",
+    "store.undo": "undo",
+    "store.undo_log": "read_log",
+    "upkeep.check": "find_problems fix_problems",
+    "upkeep.decay": "find_fading mark_faded",
+    "upkeep.promote": "promote",
+    "upkeep.tend": "tend",
+}
+__all__ = " ".join(PUBLIC.values()).split()
+__getattr__ = import_lazily(__name__, PUBLIC)

@@ -14,7 +14,10 @@ from .index import open_index
 from .store import Workspace, get_target_workspace, get_workspaces
 
 if TYPE_CHECKING:
+    from .index import Filter, IndexedEntry
+    from .recall.pack import Pack
     from .reconcile.changes import Outcome
+    from .search.grep import Line
     from .search.search import Hit
     from .store import Replace
 
@@ -168,17 +171,89 @@ def search(
     workspace: Workspace | Sequence[Workspace], query: str, limit: int = 0, **filters: Any
 ) -> "list[Hit]":
     """Return the hits of a search, the best first."""
-    from .index import build_filter
     from .search.search import SearchOptions
     from .search.search import search as search_all
 
-    workspaces = [workspace] if isinstance(workspace, Workspace) else list(workspace)
-    first = workspaces[0]
-    wanted = build_filter(first.now, first.zone, **filters)
+    workspaces = list_workspaces(workspace)
+    settings = workspaces[0].settings
     options = SearchOptions(
-        limit or first.settings["search.limit"],
-        wanted=wanted,
-        min_score=first.settings["search.min_score"],
-        vector_weight=first.settings["search.vector_weight"],
+        limit or settings["search.limit"],
+        wanted=build_filter(workspaces[0], filters),
+        min_score=settings["search.min_score"],
+        vector_weight=settings["search.vector_weight"],
     )
     return search_all(workspaces, query, options).hits
+
+
+def list_workspaces(workspace: Workspace | Sequence[Workspace]) -> list[Workspace]:
+    return [workspace] if isinstance(workspace, Workspace) else list(workspace)
+
+
+def build_filter(workspace: Workspace, filters: dict[str, Any]) -> "Filter":
+    from .index import build_filter
+
+    return build_filter(workspace.now, workspace.zone, **filters)
+
+
+def grep(
+    workspace: Workspace | Sequence[Workspace],
+    pattern: str,
+    limit: int = 0,
+    *,
+    is_expression: bool = False,
+    ignore_case: bool = True,
+    **filters: Any,
+) -> "list[Line]":
+    """Return the lines that contain a text or match an expression."""
+    from .search.grep import grep as find_lines
+
+    workspaces = list_workspaces(workspace)
+    wanted = build_filter(workspaces[0], filters)
+    lines, _ = find_lines(
+        workspaces,
+        pattern,
+        wanted,
+        is_expression=is_expression,
+        ignore_case=ignore_case,
+        limit=limit,
+    )
+    return lines
+
+
+def list_memories(workspace: Workspace, **filters: Any) -> "list[IndexedEntry]":
+    """Return the memories that pass the filters of `search`, the latest first."""
+    from .index import find_entries
+
+    return find_entries(open_index(workspace), build_filter(workspace, filters))
+
+
+def read_memory(workspace: Workspace, name: str) -> str:
+    """Return the text of a memory or another file, with its secrets masked.
+
+    `name` is an id, a unique part of one, a path, a title or an alias.
+    """
+    from .search.names import get_named
+
+    index = open_index(workspace)
+    text = index.read_text(get_named(index, name).path)
+    if text is None:
+        raise NotFoundError(f"{name!r} cannot be read")
+    return text
+
+
+def recall_memories(
+    workspace: Workspace | Sequence[Workspace], prompt: str, tokens: int = 0
+) -> "Pack":
+    """Return the memories for a prompt, within a budget of tokens; 0 means the settings."""
+    from .recall.pack import build_pack
+    from .recall.shown import Shown
+
+    return build_pack(list_workspaces(workspace), prompt, Shown("", {}), tokens=tokens)
+
+
+def build_context(workspace: Workspace | Sequence[Workspace]) -> str:
+    """Return the text for the start of a session."""
+    from .recall.shown import Shown
+    from .recall.start import build_start_context
+
+    return build_start_context(list_workspaces(workspace), Shown("", {}))

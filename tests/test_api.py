@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import memcli
 from memcli import open_workspace, search, write
 from memcli.errors import NotFoundError, RejectedError, UsageError
 from tests.helpers import get_process_environment, make_workspace
@@ -36,6 +37,49 @@ def test_a_search_sees_the_files_as_they_are(tmp_path: Path) -> None:
     file = workspace.root / outcome.path
     file.write_text(file.read_text().replace("6543", "7654"))
     assert "7654" in search(workspace, "staging port", limit=1)[0].text
+
+
+def test_a_program_can_do_what_the_commands_do(tmp_path: Path) -> None:
+    workspace = open_test_workspace(tmp_path)
+    old = memcli.write(workspace, "Staging listens on port 6543.", key="staging/port")
+    rule = memcli.write(workspace, "Never deploy on Fridays.", type="constraint", source="user")
+    assert [entry.type for entry in memcli.list_memories(workspace, types=["constraint"])] == [
+        "constraint"
+    ]
+    memcli.replace_passage(workspace, old.id, "6543", "7654")
+    assert "port 7654" in memcli.read_memory(workspace, "staging/port")
+    assert [line.path for line in memcli.grep(workspace, "PORT 7654")] == [old.path]
+    pack = memcli.recall_memories(workspace, "Write the config for the staging port")
+    assert any("7654" in memory.text for memory in pack.memories)
+    assert "Never deploy on Fridays." in memcli.build_context(workspace)
+
+    memcli.forget(workspace, [old.id], reason="moved")
+    assert memcli.grep(workspace, "7654") == []
+    memcli.restore(workspace, [old.id])
+    done = memcli.forget(workspace, [old.id])
+    memcli.undo(workspace, done.result.number)
+    assert len(memcli.list_memories(workspace)) == 2
+    assert [record.command for record in memcli.read_log(workspace)][-1].startswith("undo")
+
+    memcli.append_events(
+        workspace, "talk", [{"role": "user", "content": "Remember that I own a cat."}]
+    )
+    session = memcli.read_session(workspace, "talk")
+    assert [known.id for known in memcli.list_sessions(workspace)] == [session.id] == ["talk"]
+    prompt = memcli.build_agent_prompt(workspace, [session])
+    assert prompt is not None and "I own a cat" in prompt.prompt
+    memcli.consolidate_session(workspace, session, use_llm=False)
+    assert len(memcli.list_memories(workspace)) == 3
+
+    assert memcli.list_questions(workspace) == memcli.find_problems(workspace) == []
+    assert memcli.promote(workspace, [rule.id]).entries
+    assert memcli.find_fading(workspace) == []
+    assert all(not step.error for step in memcli.tend(workspace))
+
+
+def test_every_public_function_can_be_imported() -> None:
+    assert len(set(memcli.__all__)) == 27
+    assert all(callable(getattr(memcli, name)) for name in memcli.__all__)
 
 
 def test_errors_are_exceptions(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from ..api import open_all
 from ..context import Context
 from ..errors import MemError, NotFoundError
 from ..formats import build_slug, split_sections
-from ..index import Index, IndexedEntry, build_filter, find_files, open_index
+from ..index import Index, IndexedEntry, build_filter, find_entries, open_index
 from ..search.names import NamedFile, find_named, get_link_names, get_named
 from ..store import Workspace
 from .terminal import Result
@@ -87,12 +87,7 @@ def run_ls(
     for workspace in workspaces:
         index = open_index(workspace)
         messages += index.messages
-        files = ", ".join(map(str, find_files(index, wanted)))
-        entries = index.list_entries(
-            f"file in ({files}) and updated_at >= ? and (? = '' or updated_at <= ?)",
-            (wanted.since, wanted.until, wanted.until),
-        )
-        matches += [(index, entry) for entry in entries]
+        matches += [(index, entry) for entry in find_entries(index, wanted)]
     # Each list is in order already.
     if len(workspaces) > 1:
         matches.sort(key=lambda item: item[1].updated_at, reverse=True)

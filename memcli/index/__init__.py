@@ -11,7 +11,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 if TYPE_CHECKING:
     from .database import FILE, TOKENIZER, open_database, read_passages
-    from .filters import Filter, build_chunk_sql, build_filter, build_sql, find_files, parse_date
+    from .filters import (
+        Filter,
+        build_chunk_sql,
+        build_filter,
+        build_sql,
+        find_entries,
+        find_files,
+        parse_date,
+    )
     from .forgotten import ForgottenTexts
     from .index import COLUMNS, KINDS, Index, IndexedEntry, build_entry, open_index
     from .model import open_embedder, prepare_model
@@ -33,7 +41,9 @@ __getattr__ = import_lazily(
     __name__,
     {
         "database": "FILE TOKENIZER open_database read_passages",
-        "filters": "Filter build_chunk_sql build_filter build_sql find_files parse_date",
+        "filters": (
+            "Filter build_chunk_sql build_filter build_sql find_entries find_files parse_date"
+        ),
         "forgotten": "ForgottenTexts",
         "index": "COLUMNS Index IndexedEntry KINDS build_entry open_index",
         "model": "open_embedder prepare_model",

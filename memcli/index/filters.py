@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..errors import UsageError
 from ..formats import FIELDS, SPELLINGS, STATUSES, format_time, parse_period, parse_time
-from .index import KINDS, Index
+from .index import KINDS, Index, IndexedEntry
 
 CONDITION = re.compile(r"\s*([\w.-]+)\s*(>=|<=|!=|=|>|<|~)\s*(.*?)\s*", re.DOTALL)
 
@@ -102,6 +102,15 @@ def build_sql(wanted: Filter) -> tuple[str, list[Any]]:
         )
         values += [tag.lstrip("#"), tag.lstrip("#")]
     return " and ".join(clauses), values
+
+
+def find_entries(index: Index, wanted: Filter) -> list[IndexedEntry]:
+    """Return the memories that pass a filter, the latest first."""
+    files = ", ".join(map(str, find_files(index, wanted)))
+    return index.list_entries(
+        f"file in ({files}) and updated_at >= ? and (? = '' or updated_at <= ?)",
+        (wanted.since, wanted.until, wanted.until),
+    )
 
 
 def find_files(index: Index, wanted: Filter) -> list[int]:

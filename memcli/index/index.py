@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .forgotten import ForgottenTexts
     from .model import Embedder, Matrix
 
-KINDS = ("entry", "memory", "history", "note", "session", "document")
+KINDS: tuple[str, ...] = ("entry", "memory", "history", "note", "session", "document")
 
 
 class IndexedEntry(NamedTuple):

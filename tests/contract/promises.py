@@ -192,7 +192,8 @@ def describe_entry_points(_: Path) -> Iterator[str]:
 def describe_python(folder: Path) -> Iterator[str]:
     for name in memcli.__all__:
         # The module in which a class lives is no promise.
-        signature = re.sub(r"(?:\w+\.)+(\w)", r"\1", str(inspect.signature(getattr(api, name))))
+        function = getattr(api, name, None) or getattr(memcli, name)
+        signature = re.sub(r"(?:\w+\.)+(\w)", r"\1", str(inspect.signature(function)))
         yield f"{name}{signature}"
     # The others are for callers inside mem.
     names = [name for name in Draft.__dataclass_fields__ if not re.match("is_|body|inbox", name)]
