@@ -64,7 +64,7 @@ def read_pending(workspace: Workspace, session: Session) -> list[Message]:
 
 
 def is_unchanged(workspace: Workspace, session: Session) -> bool:
-    """Return whether a session is as it was when nothing was pending, as most sessions are."""
+    """Return whether a session has not changed since nothing was pending."""
     if not session.size or session.other.get(CONSOLIDATED_SIZE) != session.size:
         return False
     # A session that was cleared can have the same size again, by chance.
@@ -94,7 +94,7 @@ def read_items(workspace: Workspace, session: Session, name: str) -> list[Messag
 
 
 def read_tool_call(event: dict[str, Any], line: int) -> Message | None:
-    """Return a tool call as a message of the tool, for the prompt of a language model."""
+    """Return a tool call as a message, for the prompt of a language model."""
     if event.get("type") != "tool":
         return None
     outcome = "failed" if event.get("isError") else "answered"
@@ -123,7 +123,7 @@ def has_ended(workspace: Workspace, session: Session) -> bool:
 def find_due_messages(
     workspace: Workspace, session: Session, *, is_forced: bool = False
 ) -> list[Message]:
-    """Return the messages to consolidate now. The latest ones of a running session are not due."""
+    """Return the messages to consolidate now, without the latest of a running session."""
     pending = read_pending(workspace, session)
     spoken = [item for item in pending if item.speaker != TOOL]
     if not spoken:
@@ -285,7 +285,7 @@ def get_said_at(message: Message, now: datetime) -> str:
 
 
 def build_history_change(workspace: Workspace, batch: Batch, text: str) -> Append:
-    """Return the change that adds a record about a batch to the history of its month."""
+    """Return the change that adds a record about a batch to the history."""
     moment = batch.get_moment(workspace.now)
     path = f"{workspace.prefix}HISTORY-{moment.astimezone(workspace.zone):%Y-%m}.md"
     record_id = build_id("hist", moment, workspace.context.noise)

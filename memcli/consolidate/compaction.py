@@ -283,7 +283,7 @@ def is_readable(text: str) -> bool:
 
 
 def score_sentence(text: str, is_user: bool) -> float:
-    """Return what a sentence is worth, apart from what comes before it."""
+    """Return the worth of a sentence without its context."""
     score = USER if is_user else 0.0
     for name, worth in WORTHS.items():
         if search_pattern(name, text):

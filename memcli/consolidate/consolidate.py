@@ -68,7 +68,7 @@ def consolidate_session(
     actor: str = "person",
     is_dry_run: bool = False,
 ) -> list[BatchResult]:
-    """Consolidate what is due in a session, batch by batch, until a language model fails."""
+    """Consolidate the due messages of a session, until a language model fails."""
     results: list[BatchResult] = []
     due = find_due_messages(workspace, session, is_forced=is_forced)
     fallback_to = str(session.other.get(FALLBACK_TO) or "")
@@ -114,7 +114,7 @@ def consolidate_sessions(
     actor: str = "person",
     is_dry_run: bool = False,
 ) -> list[BatchResult]:
-    """Consolidate what is due in sessions. Some failures of a language model end the run."""
+    """Consolidate the due messages of sessions, until a language model fails too often."""
     results: list[BatchResult] = []
     failures = 0
     for session in sessions:
@@ -203,7 +203,7 @@ def build_groups(
 
 
 def preview_plan(batch: Batch, plan: Plan) -> BatchResult:
-    """Return what would be saved."""
+    """Return the result of a batch without saving it."""
     return BatchResult(
         batch.session_id,
         len(batch.messages),

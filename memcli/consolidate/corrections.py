@@ -1,4 +1,4 @@
-"""Read what a sentence of the user corrects, and how the right statement reads.
+"""Read corrections: the wrong statement, and the right one as a sentence.
 
 A correction has a new value, and the old value or its subject in an earlier sentence of the user or
 the agent. If the new value has no sentence of its own, the earlier one is repeated with it.
@@ -112,7 +112,7 @@ def find_correction(sentence: str, body: str, reading: Reading) -> Correction | 
 
 
 def name_subject(body: str, lines: Sequence[Line], wrong: str) -> str:
-    """Put the subject of the corrected statement in the place of "it", if there is one."""
+    """Put the subject of the corrected statement in the place of "it"."""
     it = match_start("it", body)
     line = find_line(wrong, lines)
     if it is None or line is None:
@@ -142,7 +142,7 @@ def find_line(wanted: str, lines: Sequence[Line]) -> Line | None:
 
 
 def find_value(body: str, reading: Reading) -> Correction | None:
-    """Put a value that stands alone into an earlier statement: "no, 89" after "free from 79"."""
+    """Put a lone value into an earlier statement: "no, 89" after "free from 79"."""
     has_reason = gives_reason(body, reading)
     is_meant = reading.is_correcting or match_start("should_be", body)
     if not is_meant and not has_reason:
@@ -169,7 +169,7 @@ def find_value(body: str, reading: Reading) -> Correction | None:
 
 
 def replace_value(line: Line, pattern: str, new: str) -> str:
-    """Return a line with a new value as a statement of the user, if it has a single old value."""
+    """Return a line with a new value, or nothing unless it has one old value."""
     values = [match[0] for match in re.finditer(pattern, line.text)]
     if len(values) != 1:
         return ""
@@ -248,7 +248,7 @@ def find_spelling(body: str, lines: Sequence[Line]) -> Correction | None:
 
 
 def find_denial(body: str, reading: Reading) -> Correction | None:
-    """Read a sentence that denies something and goes on with what is right instead.
+    """Read a denial that goes on with the right statement.
 
     For example "we don't use Alembic. Migrations are plain SQL files".
     """
@@ -284,7 +284,7 @@ def find_denied_lines(denial: str, reading: Reading) -> list[Line]:
 
 
 def find_ended(body: str, reading: Reading) -> Correction | None:
-    """Read a reply that says that something is over, and what is true instead.
+    """Read a reply that says that something is over, and the new state.
 
     For example "@web-core got dissolved. Frontend reviews go to @experience".
     """
@@ -304,7 +304,7 @@ def is_ended(body: str, reading: Reading) -> bool:
 
 
 def is_new_value(text: str, near: Sequence[Line]) -> bool:
-    """Return whether a sentence says that something is a name or number new to the agent."""
+    """Return whether a sentence states a name or number new to the agent."""
     _, body = split_opening(text)
     said = " ".join(line.text for line in near).casefold()
     values = compiled(expression(TABLE, "name_or_number")).findall(body)
@@ -335,7 +335,7 @@ def find_same_subject(body: str, reading: Reading) -> Correction | None:
 
 
 def find_conflict(body: str, reading: Reading) -> Correction | None:
-    """Read a statement without "no" that differs from what the agent has just said or done.
+    """Read a statement without "no" that differs from the agent's last message.
 
     It has another number ("my limit is 10 km" after "15 km"), says what the agent's value is for
     ("80 is for the web gallery only"), or says what is true in general about something that the
@@ -364,7 +364,7 @@ def find_conflict(body: str, reading: Reading) -> Correction | None:
 
 
 def is_general(body: str, second: str, reading: Reading) -> bool:
-    """Return whether a reply says what is true in general instead of what the agent has used."""
+    """Return whether a reply states a general rule that the agent has not followed."""
     if not match_start("standing", body):
         return False
     # "We close at 5 in winter" after "The sign says 9 to 6."
@@ -416,7 +416,7 @@ def get_task(reading: Reading) -> str:
 
 
 def has_report(reading: Reading) -> bool:
-    """Return whether a sentence is the first in a reply to a report about the agent's work."""
+    """Return whether a sentence begins a reply to a report of the agent."""
     return reading.is_first and any(match_start("report", line.text) for line in reading.near)
 
 

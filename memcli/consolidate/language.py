@@ -191,19 +191,19 @@ def is_task(body: str) -> bool:
 
 
 def is_positive(text: str) -> bool:
-    """Return whether a text may say what is right: no question, no task, and no reason."""
+    """Return whether a text may be a right statement: no question, task or report."""
     is_other = is_task(text) or search_pattern("question", text)
     return not is_other and len(text.split()) >= 2 and not search_pattern("status", text)
 
 
 def is_work(line: Line) -> bool:
-    """Return whether a line reports the agent's work, so that a value in reply is a task."""
+    """Return whether a line reports the agent's work."""
     is_report = line.is_agents and match_start("report", line.text)
     return bool(is_report) and not search_pattern("noted", line.text)
 
 
 def restate_line(line: Line) -> str:
-    """Return a statement of the agent as the user would say it, or nothing if that is unclear."""
+    """Return a statement as the user would say it, or nothing if unclear."""
     if len(line.text.split()) > LONGEST_LINE:
         return ""
     if not line.is_agents:
@@ -228,7 +228,7 @@ def replace_words(text: str, old: str, new: str) -> str:
 
 
 def match_case(old: str, new: str) -> str:
-    """Return words with a capital at their start if the old ones have it as an article."""
+    """Return words with a capital if the old words begin with the same article."""
     is_article = old[:1].isupper() and old.split()[0].casefold() == new.split()[0].casefold()
     return f"{new[:1].upper()}{new[1:]}" if is_article else new
 

@@ -79,7 +79,7 @@ def build_page_change(
 
 
 def find_loss(before: str, after: str) -> str:
-    """Return what a shorter page has lost, or an empty string."""
+    """Return the loss of a shorter page as a reason, or an empty string."""
     if find_conflict_line(before) is not None:
         return "it has a conflict marker"
     if len(after.encode("utf-8", "replace")) >= len(before.encode("utf-8", "replace")):
@@ -96,7 +96,7 @@ def find_loss(before: str, after: str) -> str:
 
 
 def has_failed_before(workspace: Workspace, text: str) -> bool:
-    """Return whether a model has failed to shorten this page: the next try would cost as much."""
+    """Return whether a model has failed to shorten this page before."""
     folder = workspace.machine.folder
     digest = build_digest(text.encode("utf-8", "replace"))
     with suppress(OSError):

@@ -44,7 +44,7 @@ class Plan:
 
 
 def build_plan(workspace: Workspace, batch: Batch, *, use_llm: bool, fallback_to: str = "") -> Plan:
-    """Return what to save of a batch. `fallback_to` is the end of a fallback that was stored."""
+    """Return the plan for a batch. `fallback_to` is the end of a stored fallback."""
     if not batch.messages:
         return Plan("rules")
     if not use_llm or not is_configured(workspace):
@@ -61,7 +61,7 @@ def build_plan(workspace: Workspace, batch: Batch, *, use_llm: bool, fallback_to
 def build_plan_of_reply(
     workspace: Workspace, batch: Batch, answer: str, method: str, known_ids: Sequence[str]
 ) -> Plan:
-    """Return what a reply proposes. Raises LlmError for a reply that cannot be used."""
+    """Return the plan of a reply. Raises LlmError if it cannot be used."""
     reply = parse_reply(answer)
     drafts = build_drafts(batch, reply, known_ids, workspace.now)
     history = reply.history
@@ -118,7 +118,7 @@ def build_drafts(
 def find_message(
     batch: Batch, proposal: Proposal, own_words: Mapping[str, str]
 ) -> tuple[Message | None, bool]:
-    """Return the message that a memory comes from, and whether its words are the user's own."""
+    """Return the message of a memory, and whether its words are the user's."""
     cited = batch.messages[proposal.message - 1 : proposal.message] if proposal.message else []
     wanted = find_stems(proposal.text)
     numbers = set(NUMBER.findall(proposal.text))
@@ -137,7 +137,7 @@ def find_message(
 
 
 def is_negated(statement: str, text: str) -> bool:
-    """Return whether only one of a statement and its closest line in a text has a negation."""
+    """Return whether a statement negates its closest line in a text, or vice versa."""
     wanted = find_stems(statement)
     line = max(text.split("\n"), key=lambda line: len(wanted & find_stems(line)))
     return bool(NEGATION.search(statement)) != bool(NEGATION.search(line))
@@ -149,7 +149,7 @@ def find_stems(text: str) -> set[str]:
 
 
 def find_open_statements(batch: Batch) -> list[Statement]:
-    """Return the statements of a batch without the requests that the prompt hook has carried out.
+    """Return the statements of a batch, except requests that are carried out.
 
     The user may have undone them since.
     """
@@ -177,7 +177,7 @@ def find_withdrawn(workspace: Workspace, batch: Batch) -> list[str]:
 
 
 def build_plan_by_rules(workspace: Workspace, batch: Batch) -> Plan:
-    """Return what the user asked for explicitly, and the conversation's own sentences."""
+    """Return the plan by rules: explicit statements, and the conversation's sentences."""
     withdrawn = find_withdrawn(workspace, batch)
     plan = Plan("rules", build_history_text(batch.messages, withdrawn))
     messages = {message.id: message for message in batch.messages}

@@ -61,7 +61,9 @@ def run_consolidation(
     actor: str = "person",
     seconds: float = 0.0,
 ) -> tuple[list[BatchResult], list[str]]:
-    """Consolidate and compact what is due, and shorten MEMORY.md. Return outcomes and messages.
+    """Consolidate and compact due sessions, and shorten MEMORY.md.
+
+    Returns results and messages.
 
     With the name of a session, only that one is consolidated, up to its end.
 
@@ -100,7 +102,7 @@ def find_due_conversations(workspace: Workspace) -> Sequence[Session]:
 
 
 def consolidate_due(workspace: Workspace, sessions: Sequence[Session]) -> str:
-    """Consolidate and compact what is due. Raises LlmError if the language model failed."""
+    """Consolidate and compact due sessions. Raises LlmError if the model failed."""
     try:
         done, _ = run_consolidation(workspace, actor="hook")
     except BusyError:

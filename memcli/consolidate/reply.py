@@ -117,7 +117,7 @@ def format_conversation(batch: Batch, zone: tzinfo) -> str:
 
 
 def find_known_memories(workspace: Workspace, batch: Batch) -> list[IndexedEntry]:
-    """Return the memories that a conversation may be about, so that the model can replace them."""
+    """Return the memories that a conversation may be about."""
     from ..search.search import SearchOptions, search_workspace
 
     said = " ".join(message.text for message in batch.messages if message.speaker == "user")
@@ -213,7 +213,7 @@ def find_text(fields: Mapping[str, Any]) -> str:
 
 
 def read_text(value: Any) -> str:
-    """Return the text of a value, even if it is a list of texts or an object with texts."""
+    """Return the text of a value, which may be a list or an object."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
@@ -246,5 +246,5 @@ def read_number(value: Any) -> int:
 
 
 def is_useless(text: str) -> bool:
-    """Return whether a text says nothing, or gives an order to the agent that will read it."""
+    """Return whether a text says nothing, or gives orders to an agent."""
     return bool(PLACEHOLDER.fullmatch(text) or ORDER_TO_AGENT.search(text))

@@ -1,4 +1,4 @@
-"""Find what a conversation asks to remember or to forget, its rules, preferences and corrections.
+"""Find the requests, rules, preferences and corrections of a conversation without a model.
 
 Only sentences of the user count, and only in their own words. The prompt hook calls
 `find_requests` with every prompt, so a quick test for a word of a request comes first.
@@ -91,7 +91,7 @@ def find_statements(messages: Sequence["Message"]) -> list[Statement]:
 
 
 def find_requests(text: str) -> list[Statement]:
-    """Return what a prompt asks to remember or to forget."""
+    """Return the requests of a prompt to remember or to forget."""
     if not REQUEST_WORD.search(text):
         return []
     statements = read_message(text, [])
@@ -99,7 +99,7 @@ def find_requests(text: str) -> list[Statement]:
 
 
 def remove_last(statements: dict[str, Statement], last_id: str, new: Statement) -> Statement:
-    """Remove the last statement, as "forget that" asks. Return what else is to be forgotten."""
+    """Remove the last statement, as "forget that" asks. Return the remaining request."""
     last = next(reversed(statements.values()), None)
     if last is None or last.message_id != last_id:
         return new
@@ -272,7 +272,7 @@ def read_standing(
 
 
 def find_kind(sentence: str) -> str:
-    """Return whether a sentence is a rule, a decision or a preference, or an empty string."""
+    """Return the kind of a sentence: rule, decision, preference or nothing."""
     body = format_sentence(sentence).rstrip(".!")
     is_preference = search_pattern("preference", body) and not search_pattern("no_preference", body)
     if is_preference and match_start("first_person", body):
@@ -285,13 +285,13 @@ def find_kind(sentence: str) -> str:
 
 
 def is_clause_about(body: str, lines: Sequence[Line]) -> bool:
-    """Return whether a sentence states something about what the agent has said."""
+    """Return whether a sentence states something about the agent's lines."""
     is_about = any(find_names(body) & find_names(line.text) for line in lines)
     return is_about and bool(match_start("clause", body)) and is_positive(body)
 
 
 def is_bare_denial(text: str) -> bool:
-    """Return whether a sentence says only what is not true, so that the next may say what is."""
+    """Return whether a sentence only denies, so that the next may correct."""
     denied = match_start("denied", text)
     return denied is not None and not text[denied.end() :].strip(" ,;:.!–—")
 

@@ -54,7 +54,7 @@ PATH = re.compile(r"[\w.@-]*/\S*")
 def build_action_context(
     places: Places, folder: str, tool: Tool, shown: Shown, *, tokens: int, now: str
 ) -> str:
-    """Return the rules about an action as text for the agent, or an empty string.
+    """Return the rules about an action as text for the agent.
 
     `tool` holds the arguments of the tool call; `now` is the time as memories store it.
     """
@@ -70,7 +70,7 @@ def build_action_context(
 def build_failure_context(
     places: Places, folder: str, tool: Tool, error: str, shown: Shown, *, tokens: int, now: str
 ) -> str:
-    """Return the lessons about a failed command as text for the agent, or an empty string."""
+    """Return the lessons about a failed command as text for the agent."""
     steps = parse_action(tool, folder)
     error = cut_middle(error, ERROR_START, ERROR_END, mark="\n")
     rate = partial(rate_lessons, steps=steps, error=error)
@@ -196,7 +196,7 @@ def rate_lessons(find: Find, steps: Sequence[Step], error: str) -> Iterator[Rate
 
 
 def find_words(error: str) -> list[str]:
-    """Return the words of an error without paths, which say where it happened, not what."""
+    """Return the words of an error without paths, because paths only name the place."""
     return WORD.findall(PATH.sub(" ", error).lower())
 
 
@@ -206,7 +206,7 @@ def is_telling(word: str) -> bool:
 
 
 def rate_error(names: Collection[str], rare: Collection[str], error: str, rule: Rule) -> float:
-    """Rate a rule by the names, word sequences and rare words that it shares with an error."""
+    """Rate a rule by the names and words that it shares with an error."""
     rating = WORD_WEIGHT * len(rule.stems.intersection(rare))
     for name in names:
         # FLASH is the name of something else than `flash`.

@@ -93,7 +93,7 @@ class Budget:
         return True
 
     def split(self, share: float) -> "Budget":
-        """Return a budget of a share of what is left. It does not lower this one."""
+        """Return another budget with a share of these tokens, which stay in this one."""
         return Budget(int(self.left * share) // BYTES_PER_TOKEN)
 
 
@@ -122,7 +122,7 @@ def build_context(
 
 
 def find_rules(place: Place, now: str, texts: Iterable[str], names: Iterable[str]) -> list[Memory]:
-    """Return the rules that share the rarest words with texts, and those with `files` of a name.
+    """Return the rules with rare words of texts, or with `files` of a name.
 
     Leaves out purged and forgotten rules, and files that changed since the index read them.
     """

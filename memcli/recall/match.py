@@ -147,7 +147,7 @@ def parse_command(text: str, folder: str) -> list[Step]:
 
 
 def build_step(part: list[str], folder: str) -> Step:
-    """Build a step from the words of a command. One that only reads has no program."""
+    """Build a step from the words of a command; without a program if it only reads."""
     part, variables = remove_wrappers(part)
     program = get_program_name(part[0]) if part else ""
     program = re.sub(r"^(python|pip)[\d.]+$", r"\1", program)
@@ -178,7 +178,7 @@ def build_step(part: list[str], folder: str) -> Step:
 
 
 def remove_wrappers(part: list[str]) -> tuple[list[str], list[str]]:
-    """Return a command without `sudo`, `uv run` and the like, and the variables it is given."""
+    """Return a command without `sudo`, `uv run` and the like, and its variables."""
     variables = []
     while part:
         is_runner = "+".join(part[:2]) in WORDS["runners"]
@@ -191,7 +191,7 @@ def remove_wrappers(part: list[str]) -> tuple[list[str], list[str]]:
 
 
 def is_wrapper(word: str) -> bool:
-    """Return whether a word is a program that runs another, or an option or number for it."""
+    """Return whether a word is a program that runs another, or an option of it."""
     name = get_program_name(word)
     return name in WORDS["wrappers"] or bool(re.match(r"-|\d+$", name))
 
@@ -201,7 +201,7 @@ def get_program_name(word: str) -> str:
 
 
 def is_reading(program: str, words: Sequence[str], flags: Set[str]) -> bool:
-    """Return whether a command only reads, as `git log`, `make -n` or `sed` without -i do."""
+    """Return whether a command only reads, such as `git log` or `make -n`."""
     if not program or program in WORDS["reading"]:
         return True
     if flags & WORDS["harmless_flags"]:
@@ -218,7 +218,7 @@ def rate_rule(step: Step, rule: Rule, counts: Mapping[str, int]) -> float:
 
 
 def find_signals(step: Step, rule: Rule, counts: Mapping[str, int]) -> dict[str, float]:
-    """Return the signals that a rule fits a step; none if the rule is not about the step."""
+    """Return the signals that a rule fits a step; none if it is not about the step."""
     use = compare_program(step, rule)
     is_file = any(is_match(name, path) for name in rule.files for path in step.paths)
     if not is_file and (use == OTHER_USE or is_allowed(step, rule)):
@@ -248,14 +248,14 @@ def find_signals(step: Step, rule: Rule, counts: Mapping[str, int]) -> dict[str,
 
 
 def is_allowed(step: Step, rule: Rule) -> bool:
-    """Return whether a rule only refuses flags that the program of a step is not given."""
+    """Return whether a rule only refuses flags that a step does not have."""
     if not step.program or not rule.refused or rule.advised:
         return False
     return not rule.refused & step.flags
 
 
 def compare_program(step: Step, rule: Rule) -> int:
-    """Return what a rule says about the program of a step: ABOUT, OTHER_USE or UNCLEAR.
+    """Compare a rule with the program of a step: ABOUT, OTHER_USE or UNCLEAR.
 
     OTHER_USE means that the rule is about another use of the program, or recommends this use.
     UNCLEAR means that the rule does not name it, or that the name may be an ordinary word.
@@ -276,7 +276,7 @@ def find_mentions(program: str, text: str) -> Iterator[re.Match[str]]:
 
 
 def is_before_subcommand(step: Step, rule: Rule) -> bool:
-    """Return whether a rule says what to do before a step.
+    """Return whether a rule asks for something before a step.
 
     For example, `Run the tests before you push` is about `git push`.
     """
@@ -288,7 +288,7 @@ def is_before_subcommand(step: Step, rule: Rule) -> bool:
 
 
 def compare_use(step: Step, rule: Rule, mention: re.Match[str]) -> int:
-    """Return whether a rule is ABOUT this use of a program where it mentions the program."""
+    """Compare a mention of a program with the step: ABOUT, OTHER_USE or UNCLEAR."""
     before = rule.text[: mention.start()]
     after = rule.text[mention.end() :]
     if ADVICE_AFTER.match(after):
@@ -311,7 +311,7 @@ def compare_use(step: Step, rule: Rule, mention: re.Match[str]) -> int:
 
 
 def has_name(step: Step, rule: Rule) -> bool:
-    """Return whether a rule names a file of a step, and not as the file to use instead."""
+    """Return whether a rule names a file of a step, except as an alternative."""
     is_named = False
     for name in rule.names:
         if not any(is_match(name, path) for path in step.paths):
@@ -359,7 +359,7 @@ def list_implied(step: Step) -> list[str]:
 
 
 def load_implied() -> list[tuple[list[str], list[str]]]:
-    """Return lists of words and flags, each with the words that a step with all of them implies."""
+    """Return lists of words and flags, each with the words that it implies."""
     implied = []
     for item in WORDS["implied"]:
         key, words = item.split("=")
@@ -372,7 +372,7 @@ IMPLIED = load_implied()
 
 @lru_cache
 def weigh_stems(step: Step) -> dict[str, float]:
-    """Return the stems of a step's own words and of the words that sentences use for it."""
+    """Return the stems of a step's words, and of words that sentences use for it."""
     names = (*step.words, *step.flags) if step.program else step.paths
     without_endings = [re.sub(r"(?<=\w)\.\w+$", "", name) for name in names]
     weights = dict.fromkeys(map(stem_word, list_implied(step)), IMPLIED_WEIGHT)

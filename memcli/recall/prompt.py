@@ -70,7 +70,7 @@ def build_prompt_context(workspaces: Sequence[Workspace], prompt: str, shown: Sh
 
 
 def queue_memories(workspaces: Sequence[Workspace], prompt: str, shown: Shown) -> None:
-    """Find the memories for a prompt, and save them for the next prompt of the session."""
+    """Find the memories for a prompt and save them for the next prompt."""
     save_queue(find_for_prompt(workspaces, prompt), shown)
 
 
@@ -128,7 +128,7 @@ def describe_memory(memory: Memory) -> dict[str, str]:
 
 
 def record_access(memories: Sequence[Memory]) -> None:
-    """Count that memories were shown. The start of a session does not count: it is no choice."""
+    """Count how often memories were shown, except at the start of a session."""
     for workspace in {id(memory.workspace): memory.workspace for memory in memories}.values():
         mine = [memory.id for memory in memories if memory.workspace is workspace and memory.id]
         workspace.machine.count_access(mine)
@@ -186,7 +186,7 @@ def get_least_relevance(need: float) -> float:
 
 
 def measure_need(prompt: str) -> float:
-    """Return the sum of the weights of the cues in a prompt: positive if it needs memory."""
+    """Return the weights of a prompt's cues: positive if it needs memory."""
     text = mark_clauses(prompt)
     cues = [cue for cue in load_cues() if any(phrase in text for phrase in cue.phrases)]
     need = sum(cue.weight for cue in cues)
@@ -196,7 +196,7 @@ def measure_need(prompt: str) -> float:
 
 
 def mark_clauses(prompt: str) -> str:
-    """Return the words of a prompt with `|` at the start of each clause and # for numbers."""
+    """Return a prompt's words with `|` before each clause and # for numbers."""
     clauses = []
     for clause in CLAUSE_END.split(POLITE.sub(". ", normalize_prompt(prompt))):
         words = ["#" if word.isdigit() else word for word in WORD.findall(clause)]
@@ -206,7 +206,7 @@ def mark_clauses(prompt: str) -> str:
 
 
 def shorten_prompt(prompt: str) -> str:
-    """Return the beginning and the end of a long prompt: a pasted log is between them."""
+    """Return a long prompt without its middle, which is usually a pasted log."""
     return cut_middle(prompt, LONGEST // 2, LONGEST // 2, "\n").strip()
 
 

@@ -23,7 +23,7 @@ LOCK_SECONDS = 3.0
 
 
 class Shown:
-    """The sentences and memories that a session has seen, and what recall knows about it."""
+    """The sentences and memories that a session was shown, and the record about it."""
 
     def __init__(self, path: str, record: dict[str, Any]) -> None:
         self.path = path  # empty: nothing is saved

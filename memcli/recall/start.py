@@ -114,7 +114,9 @@ def build_start(
     is_resumed: bool = False,
     is_subagent: bool = False,
 ) -> Start:
-    """Return the start of a session, and record what it shows. A resumed one has only news.
+    """Return the start of a session and record it as shown.
+
+    A resumed session gets only news.
 
     A subagent has a task of its own, so where work stopped does not concern it.
     """
@@ -271,7 +273,7 @@ def format_line(text: str, marks: Sequence[str] = ()) -> str:
 def describe_last_stop(
     indexes: Sequence[Index], shown: Shown, budget: Budget, since: str, own: str
 ) -> list[StartLine]:
-    """Return a line with the latest record of the history or the end of the latest session.
+    """Return a line about the latest record or the end of the latest session.
 
     `own` is the session that begins.
     """
@@ -288,7 +290,7 @@ def describe_last_stop(
 
 
 def find_stops(index: Index, own: str) -> Iterator[tuple[str, str, str]]:
-    """Yield time, text and origin of the last record and of the last session of the project."""
+    """Yield time, text and origin of the project's last record and last session."""
     records = [item for item in list_records(index) if item[0].timestamp]
     if records:
         last, text = max(records, key=lambda item: item[0].timestamp)

@@ -44,7 +44,7 @@ def is_passage_for(index: Index, path: str, anchor: str = "") -> bool:
 
 
 def list_records(index: Index) -> list[tuple[Record, str]]:
-    """Return the records of the two latest months that may be shown here, with their texts."""
+    """Return the records of two months that may be shown here, with texts."""
     workspace = index.workspace
     rows = index.run(
         "select text from files join texts using(file) where kind = 'history'"

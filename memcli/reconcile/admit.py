@@ -257,7 +257,7 @@ class Admission:
         return self.get_planned(known) if known is not None else None
 
     def find_replaced(self, draft: Draft, near: Neighbors) -> list[Planned]:
-        """Return the active memories that a draft is about: by name, by key, by its correction."""
+        """Return the active memories that a draft names, corrects or shares a key with."""
         entries = [get_entry(self.index, name) for name in draft.supersedes]
         entries += find_same_key(self.index, draft.key, draft.project, draft.owner)
         for entry in near.replaced:  # read again, because the model took its time
@@ -339,7 +339,7 @@ class Admission:
         return groups
 
     def list_successors(self) -> dict[str, tuple[str, str]]:
-        """Return for each replaced memory the id and the sentence of the one that replaces it."""
+        """Return the id and sentence of the successor of each replaced memory."""
         summaries = {planned.id: planned.base.summary for planned in self.memories.values()}
         return {
             planned.id: (new_id, summaries[new_id])

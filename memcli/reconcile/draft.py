@@ -97,7 +97,7 @@ class Neighbors(NamedTuple):
 
 
 def complete_draft(index: Index, draft: Draft, default_project: str | None = None) -> Draft:
-    """Fill in the defaults of the workspace, and the key of a memory that the draft replaces.
+    """Fill in the defaults of the workspace, and the key of a replaced memory.
 
     `default_project` is the project of a draft that names none; None: that of the workspace.
     """
@@ -138,7 +138,7 @@ def guess_type(text: str) -> str:
 
 
 def find_denied_value(text: str) -> str:
-    """Return the wrong value that a sentence names: S3 in "the cache lives in GCS, not S3"."""
+    """Return the wrong value in a sentence: S3 in "GCS, not S3"."""
     match = DENIED.search(text)
     return match[1] if match else ""
 

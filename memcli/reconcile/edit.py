@@ -64,7 +64,7 @@ def replace_text(
 def stamp_edit(
     workspace: Workspace, path: str, before: str, after: str, *, is_said_by_user: bool
 ) -> tuple[str, str, str]:
-    """Return the text with its time of change, the id and the sentence of an edited entry."""
+    """Return the text of an edited entry with its time, its id and sentence."""
     try:
         document = parse(after)
     except FrontmatterError as error:
@@ -124,7 +124,7 @@ def replace_passage(
 
 
 def get_file(workspace: Workspace, name: str) -> NamedFile:
-    """Return the memory or file that a name means, even if the index does not know it."""
+    """Return the file that a name means, even if it is not in the index."""
     named = find_named(open_index(workspace), name)
     if named is not None:
         return named

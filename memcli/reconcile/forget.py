@@ -99,7 +99,7 @@ def forget_described(
     command: str = "forget",
     actor: str = "person",
 ) -> ForgetResult:
-    """Forget the memories that say a text, because the user asked for it in a conversation.
+    """Forget the memories that say a text, as a conversation asks.
 
     If it is unclear which ones are meant, nothing is forgotten, and `candidates` names them.
     """
@@ -143,7 +143,7 @@ def forget_described(
 
 
 def is_saying(index: Index, entry: IndexedEntry, text: str) -> bool:
-    """Return whether an entry contains a text's words, one after the other, and not much else.
+    """Return whether an entry has a text's words in order, and not much else.
 
     Three telling words in a row are no coincidence, so the entry may have twice as many more.
     """
@@ -165,7 +165,7 @@ def find_about(index: Index, entries: Sequence[IndexedEntry], text: str) -> list
 
 
 def find_described(index: Index, text: str) -> list[tuple[float, IndexedEntry]]:
-    """Return the active entries that are close to a text and share a telling word with it."""
+    """Return the active entries close to a text that share a telling word."""
     vectors = embed_texts(index, [text])
     if vectors is None:
         return []

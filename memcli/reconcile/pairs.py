@@ -55,7 +55,7 @@ class NumberStatement(NamedTuple):
 
 
 def find_conflicts(index: Index) -> Iterable[Pair]:
-    """Yield the active memories that disagree: with one that is trusted more, or about a key."""
+    """Yield the active memories that disagree openly or have the same key."""
     for entry in index.list_entries("status = 'active' and conflicts_with <> '[]'"):
         for other_id in entry.conflicts_with:
             other = index.find_by_id(other_id)
@@ -131,7 +131,7 @@ def get_ignored_words() -> frozenset[str]:
 
 
 def find_numbers(text: str) -> list[str]:
-    """Return the numbers in a text, with times of the day and ordinals in one spelling."""
+    """Return the numbers in a text, with times and ordinals in one spelling."""
     return sorted(word for word in split_statement(text) if word[0].isdigit())
 
 
@@ -158,7 +158,7 @@ def is_contradiction(first: NumberStatement, second: NumberStatement) -> bool:
 
 
 def find_outdated_ids(index: Index) -> set[str]:
-    """Return the ids of the memories that a later one with another number may have outdated."""
+    """Return the ids of memories that a later number may have outdated."""
     return {older.id for older, _ in find_contradictions(index)}
 
 

@@ -114,7 +114,7 @@ def build_cleaning(workspace: Workspace, texts: Mapping[str, str]) -> list[Repla
 
 
 def find_received_purges(workspace: Workspace) -> tuple[list[Replace], list[str]]:
-    """Return the changes that delete here what another machine purged, and the deleted texts.
+    """Return the changes for purges of another machine, and the deleted texts.
 
     If git has deleted the file of a memory already, its text comes from the index or the undo log.
     """
@@ -147,7 +147,7 @@ def find_received_purges(workspace: Workspace) -> tuple[list[Replace], list[str]
 
 
 def add_logged_versions(workspace: Workspace, ids: Collection[str], texts: dict[str, str]) -> None:
-    """Add the versions of memories in the undo log. Each other version gets a `+` after its id."""
+    """Add the versions of memories in the undo log. Other versions get a `+` after the id."""
     changes = [change for record in read_log(workspace) for change in record.changes]
     for file_text in (text for change in changes for text in (change.before, change.after)):
         # Most texts have no id, and parsing one takes long.
@@ -191,7 +191,7 @@ def remove_passages(text: str, kind: str, finder: PassageFinder) -> str:
 
 
 def remove_from_line(line: str, finder: PassageFinder) -> str:
-    """Return a line of a session with the purged passages replaced, and the rest as it is."""
+    """Return a line of a session with the purged passages replaced."""
     try:
         return remove_from_event(line, finder)
     except (ValueError, RecursionError):

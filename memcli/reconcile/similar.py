@@ -128,7 +128,7 @@ def find_contradicted_pairs(workspace: Workspace, pairs: Sequence[tuple[str, str
 
 
 def embed_texts(index: Index, texts: Sequence[str]) -> "np.ndarray | None":
-    """Return the vectors of texts, or None if there is no model or nothing to compare with."""
+    """Return the vectors of texts, or None without a model or entries."""
     if not index.run("select 1 from chunks where kind = 'entry' limit 1").fetchone():
         return None
     try:

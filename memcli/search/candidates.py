@@ -119,7 +119,7 @@ def build_candidates(
 
 
 def find_named_file(index: Index, query: str, wanted: Filter) -> int | None:
-    """Return the file whose id, path, title or alias the query is, if it passes the filter."""
+    """Return the file that the query names, if it passes the filter."""
     if len(query) > 200 or "\n" in query:
         return None
     try:
@@ -229,7 +229,7 @@ def find_similar_pairs(entries: list[Candidate], cosines: "np.ndarray") -> set[t
 def find_changes(
     entries: list[Candidate], cosines: "np.ndarray"
 ) -> list[tuple[Candidate, Candidate]]:
-    """Return the entries that seem to answer, each with a later one that may replace it."""
+    """Return entries that seem to answer, each with a later replacement."""
     changes = []
     rows = cosines.tolist()
     for first, earlier in enumerate(entries[:LAST_RANK]):

@@ -128,7 +128,7 @@ def find_by_name(index: Index, name: str) -> NamedFile | None:
 
 
 def find_by_part(index: Index, name: str) -> NamedFile | None:
-    """Find a part of an id, path, title or alias, or the path of a page without its `.md`."""
+    """Find a part of an id, path, title or alias, or a path without `.md`."""
     page = find_by_path(index, f"{name}.md")
     part = fold_name(name).removesuffix(".md")
     if page is not None or len(part.encode("utf-8", "replace")) < SHORTEST_PART:

@@ -146,7 +146,7 @@ def spread_to_array(scores: Mapping[int, float], keys: "np.ndarray") -> "np.ndar
 
 
 def score_words(index: Index, terms: list[Term], wanted: Filter) -> WordScores:
-    """Score the chunks that contain words of the query, or stand next to a turn that does."""
+    """Score the chunks with words of the query, and the turns next to them."""
     file_of, talk = find_chunks(index, terms, wanted)
     weights = weigh_terms(index, terms)
     total = max(sum(weights), LEAST_WEIGHT * sum(term.repeats for term in terms), 1e-9)
@@ -181,7 +181,7 @@ def weigh_terms(index: Index, terms: list[Term]) -> list[float]:
 def find_chunks(
     index: Index, terms: list[Term], wanted: Filter
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the files of the chunks with a term that pass the filter, and the lengths of talk."""
+    """Return the files of matching chunks, and the lengths of those of talk."""
     chunks = {chunk for term in terms for chunk in term.counts}
     condition, values = build_chunk_sql(index, wanted)
     # Terms are counted over all chunks, so the filter is applied here.
@@ -229,7 +229,7 @@ def spread_over_turns(
 def score_meaning(
     index: Index, query: str, terms: list[Term], vectors: "np.ndarray"
 ) -> "tuple[np.ndarray, np.ndarray]":
-    """Return the cosine of each row with the query, 0 without a vector, and which rows have one."""
+    """Return the cosine of each row with the query, and whether it has a vector."""
     import numpy as np
 
     matrix = index.matrix.load()
@@ -278,7 +278,7 @@ def embed_query(index: Index, query: str, terms: list[Term]) -> "np.ndarray":
 def get_bonus(
     query_words: set[str], query_stems: set[str], title_stems: set[str], speaker: str
 ) -> float:
-    """Return the bonus for a title whose words the query contains, or for the speaker it names."""
+    """Return the bonus for a title or speaker that the query names."""
     if speaker:
         asks_user = speaker == "user" and bool(query_words & {"i", "my", "me"})
         asks_assistant = speaker == "assistant" and "you" in query_words

@@ -220,7 +220,7 @@ def build_hit(index: Index, candidate: Candidate, words: list[str], newer: str) 
 
 
 def build_snippet(text: str, words: list[str], limit: int = SUMMARY_LENGTH) -> str:
-    """Return the sentence with most of the words, and as many of the following as fit."""
+    """Return the sentence with most of the words, and the next ones that fit."""
     sentences = split_sentences(text)
     if not sentences:
         return ""

@@ -147,7 +147,7 @@ def find_without_id(index: Index) -> list[tuple[str, str]]:
 
 
 def find_copies(index: Index) -> list[tuple[str, str]]:
-    """Return path and date of the files with the id of another file, except the original.
+    """Return path and date of copies: files with the id of another file.
 
     mem names a file after the id, so the original is the one with that name, or the older one.
     """
@@ -177,7 +177,7 @@ def find_dangling(index: Index) -> list[tuple[str, str, str]]:
 
 
 def find_wrong_values(index: Index) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield path and changes that move a wrong value to the metadata, where anything may be."""
+    """Yield path and changes that move a wrong value to the metadata."""
     rows = index.run(
         "select distinct files.path from problems join files using(file)"
         " join entries using(file) where fields <> '{}' and problems.code = ''"

@@ -80,7 +80,7 @@ def find_revived_paths(workspace: Workspace) -> set[str]:
 
 
 def check_fraction(workspace: Workspace, fading: Sequence[FadingEntry], limit: float) -> None:
-    """Raise RejectedError if more than a share of the active memories would fade in one run."""
+    """Raise RejectedError if more than a share of the memories would fade."""
     if not fading:
         return
     active = len(open_index(workspace, refresh_first=False).list_managed_entries())

@@ -280,7 +280,7 @@ def replace_lines(page: str, outdated: Sequence[OutdatedLine]) -> str:
 
 
 def repair_page(workspace: Workspace) -> tuple[int, list[Replace]]:
-    """Return the change that corrects the lines of MEMORY.md, and the number of the first one.
+    """Return the first wrong line of MEMORY.md, and the change that fixes it.
 
     They state memories that changed or do not exist.
     """

@@ -24,7 +24,7 @@ MOST_USED = 3
 
 @dataclass
 class Statistics:
-    """Counts of what a workspace contains."""
+    """Counts of the contents of a workspace."""
 
     files: dict[str, int] = field(default_factory=dict)  # by kind
     statuses: dict[str, int] = field(default_factory=dict)  # of entries

@@ -75,7 +75,7 @@ class Month(NamedTuple):
 
 
 def tend(workspace: Workspace, *, dry_run: bool = False) -> list[StepResult]:
-    """Do what is due. Each step compares before it writes, so two processes do no harm."""
+    """Do every step that is due. Each compares before it writes, so two processes do no harm."""
     results = []
     for step in STEPS:
         if workspace.is_shared and not step.is_for_shared:
