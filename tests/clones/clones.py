@@ -42,7 +42,9 @@ class Table:
     """What happened, and what must not have happened."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    conflicts: list[str] = field(default_factory=list)
+    # A clone that has not received the answer yet shows the question too.
+    questions: set[str] = field(default_factory=set)
+    conflicts: list[str] = field(default_factory=list)  # of plain git
     lost: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
     returned: list[str] = field(default_factory=list)  # purged texts
@@ -242,7 +244,7 @@ class Clones:
         if not self.mem(root, "sync", codes=(0, 3)):
             questions = self.mem(root, "review", "--json", codes=(0, 1))
             for question_id in re.findall(r'"id": "(\w{6})", "kind": "conflict"', questions):
-                self.table.conflicts.append(f"{root.name}: {question_id}")
+                self.table.questions.add(question_id)
                 self.mem(root, "review", question_id, "both")
 
     def pull(self, root: Path) -> None:
