@@ -75,8 +75,8 @@ class Terminal(io.StringIO):
 def test_whoever_waits_for_files_to_be_read_sees_how_many_are_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memcli.cli.terminal.PATIENCE", -1)
-    monkeypatch.setattr("memcli.cli.terminal.INTERVAL", -1)
+    monkeypatch.setattr("memcli.cli.terminal.PROGRESS_DELAY", -1)
+    monkeypatch.setattr("memcli.cli.terminal.PROGRESS_INTERVAL", -1)
     workspace = make_workspace(tmp_path)
     for number in range(3):
         put(workspace, f"entries/{number}.md", f"The shed has {number} bicycles.\n")
