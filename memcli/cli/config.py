@@ -1,5 +1,6 @@
 """mem config: read and change settings."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -60,10 +61,9 @@ def run_config(
         return Result({"name": name, "value": shown}, [format_setting(shown)])
     # A workspace may come from a stranger, and this setting runs a command.
     if SETTINGS[name].is_user_only and not user:
-        raise UsageError(
-            f"{name} can only be set in your own settings",
-            f"mem config {action} --user {name}",
-        )
+        words = ["mem", "config", action, "--user", name, str(hide_password(value))]
+        hint = shlex.join(word for word in words if word)
+        raise UsageError(f"{name} can only be set in your own settings", hint)
     if action == "set" and not value:
         raise UsageError("no value", f"mem config set {name} VALUE")
     if hide_password(value) != value:
