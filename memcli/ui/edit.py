@@ -1,17 +1,28 @@
-"""The forms for a new memory and for a change, and the actions that save them."""
+"""The forms for a new memory and for a change, and the actions of the page.
 
+An action returns the address to show next, or a page that says why nothing was changed.
+"""
+
+import shutil
+import subprocess
+import sys
+import threading
+from functools import partial
 from typing import Any
 
 from ..api import write
 from ..errors import ChangedError, MemError, NotFoundError, UsageError
 from ..formats import TYPES, get_body, read_tags
+from ..index import open_index
 from ..reconcile.changes import edit_file
 from ..reconcile.edit import replace_text
-from .frame import Page, build_sheet, describe, render_form
-from .html import Content, Html, fill, fill_file, render_options
-from .markdown import TASK
-from .memory import MASKED
-from .request import OpenFile, Request
+from ..reconcile.forget import forget, restore
+from ..search.names import find_named
+from ..store import locate
+from ..store.undo import undo
+from .frame import OpenFile, Page, Request, build_sheet, describe, render_form
+from .html import TASK, Content, Html, fill, fill_file, render_options
+from .memories import MASKED
 
 NAMES = ("title", "type", "tags", "text")
 
@@ -137,3 +148,51 @@ def read_text(request: Request) -> str:
 def read_fields(request: Request) -> dict[str, Any]:
     tags = read_tags(request.get("tags"))
     return {"title": request.get("title"), "type": request.get("type"), "tags": tags}
+
+
+def forget_memory(request: Request) -> str:
+    """Hide a memory from search and agents."""
+    done = forget(request.workspace, [request.get("id")])
+    return request.build_address("memories", done=done.result.number)
+
+
+def restore_memory(request: Request) -> str:
+    """Make a memory active again."""
+    name = request.get("id")
+    done = restore(request.workspace, [name])
+    error = done.outcomes[0].error
+    if error is not None:
+        raise error
+    return request.build_address("memory", id=name, done=done.result.number)
+
+
+def undo_command(request: Request) -> str:
+    """Revert a command, and return to the view that has the button."""
+    done = undo(request.workspace, request.get_number("number"))
+    view, name = request.get("view"), request.get("id")
+    if name and find_named(open_index(request.workspace), name):
+        return request.build_address("memory", id=name, done=done.number)
+    if view not in ("review", "changes"):
+        view = "memories"
+    return request.build_address(view, done=done.number)
+
+
+def open_in_editor(request: Request) -> str:
+    """Open a file with the program that the desktop has for it."""
+    path = request.open_file().path
+    file = locate(request.workspace.root, path)
+    program = shutil.which("open" if sys.platform == "darwin" else "xdg-open")
+    if program is None:
+        raise NotFoundError("No program here opens files", f"open it yourself: {file}")
+    # It may run as long as the editor, and longer than the page.
+    run = partial(
+        subprocess.run,
+        [program, str(file)],
+        env=dict(request.workspace.context.environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    threading.Thread(target=run, daemon=True).start()
+    return request.build_address("memory", id=path)

@@ -1,21 +1,48 @@
-"""HTML as values: a template escapes the values that fill it."""
+"""HTML as values, and Markdown as the page shows it.
 
+A template escapes the values that fill it. Markdown has links into the workspace, its images, and
+checkboxes.
+"""
+
+import posixpath
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlencode, urlsplit
+
+from ..formats import build_slug
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_core import StateCore
+    from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
 
 TEMPLATES = Path(__file__).with_name("templates")
+Content = str | int | None | Iterable[Any]
+IMAGES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".avif": "image/avif",
+    ".svg": "image/svg+xml",
+}
+WIKI_LINK = re.compile(r"(!?)\[\[([^\[\]|#\n]*)(?:#([^\[\]|\n]*))?(?:\|([^\[\]\n]*))?\]\]")
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+TASK = re.compile(r"\[([ xX])\] ")
+IMAGE = '<img src="{}" alt="{}" loading="lazy">'
+OUTSIDE_LINK = '<a href="{}" target="_blank" rel="noreferrer noopener">{}</a>'
+# The script enables it, because a checkbox alone cannot send a form.
+CHECKBOX = '<input type="checkbox" aria-label="{}" data-line="{}" disabled{}>'
 
 
 class Html(str):
     """Text that is HTML already. Any other text is escaped."""
-
-
-Content = str | int | None | Iterable[Any]
 
 
 def join(content: Content) -> Html:
@@ -79,3 +106,125 @@ def highlight(text: str, words: Sequence[str]) -> Html:
     # Every second part is a match.
     parts[1::2] = [fill("<mark>{}</mark>", part) for part in parts[1::2]]
     return join(parts)
+
+
+def render_markdown(text: str, path: str, workspace_number: int) -> Html:
+    """Return a Markdown text as HTML. Links and images are relative to the file of the text."""
+    place = {"path": path, "w": workspace_number}
+    return Html(load_renderer().render(text, place))
+
+
+@cache
+def load_renderer() -> "MarkdownIt":
+    # Imported when used, because only the page needs it.
+    from markdown_it import MarkdownIt
+
+    # Without html: a memory may come from a stranger, so its tags are shown as text. With breaks:
+    # notes have one line each.
+    renderer = MarkdownIt("commonmark", {"html": False, "breaks": True})
+    renderer.enable(["table", "strikethrough"])
+    renderer.inline.ruler.before("link", "wiki_link", parse_wiki_link)
+    renderer.inline.ruler.before("link", "comment", parse_comment)
+    renderer.core.ruler.push("page", adapt_blocks)
+    renderer.add_render_rule("link_open", render_link)
+    renderer.add_render_rule("image", render_image)
+    # A wide table scrolls, also with the keys.
+    renderer.add_render_rule("table_open", lambda *_: '<div class="table" tabindex="0"><table>')
+    renderer.add_render_rule("table_close", lambda *_: "</table></div>")
+    return renderer
+
+
+def parse_comment(state: "StateInline", silent: bool) -> bool:
+    """Show nothing for a comment, such as the marks in MEMORY.md."""
+    match = COMMENT.match(state.src, state.pos)
+    if match is not None:
+        state.pos = match.end()
+    return match is not None
+
+
+def parse_wiki_link(state: "StateInline", silent: bool) -> bool:
+    """Read `[[Note#Section|text]]` and `![[image.png]]`, as Obsidian writes them."""
+    match = WIKI_LINK.match(state.src, state.pos)
+    if match is None or not (match[2] or match[3]):
+        return False
+    state.pos = match.end()
+    if not silent:
+        mark, target, section, label = match.groups(default="")
+        target = target.strip()
+        token = state.push("html_inline", "", 0)
+        if mark and posixpath.splitext(target)[1].lower() in IMAGES:
+            address = build_place("file", state.env, path=target)
+            token.content = fill(IMAGE, address, label or target)
+        else:
+            address = build_link(state.env, target, section)
+            text = label or match[0].strip("![]").replace("#", " › ")
+            token.content = link(address, text)
+    return True
+
+
+def build_place(view: str, place: Any, **values: str) -> str:
+    return build_address(view, {**values, "w": place["w"]})
+
+
+def build_link(place: Any, name: str, section: str) -> str:
+    """Return the address of a section of a file; without a name, of the file that is shown."""
+    anchor = f"#{build_anchor(section)}" if section else ""
+    return build_place("memory", place, id=name) + anchor if name else anchor
+
+
+def build_anchor(heading: str) -> str:
+    return f"text-{build_slug(heading)}"
+
+
+def adapt_blocks(state: "StateCore") -> None:
+    """Adapt headings and the items of lists to the page."""
+    tokens = state.tokens
+    for number, token in enumerate(tokens):
+        if token.type in ("heading_open", "heading_close"):
+            # The page has a first heading of its own.
+            token.tag = f"h{min(6, int(token.tag[1:]) + 1)}"
+        if token.type == "heading_open":
+            token.attrs["id"] = build_anchor(tokens[number + 1].content)
+        if token.type == "list_item_open" and number + 2 < len(tokens):
+            add_checkbox(token, tokens[number + 2])
+
+
+def add_checkbox(item: "Token", inline: "Token") -> None:
+    """Give an item of a list that starts with `[ ]` or `[x]` a checkbox."""
+    task = TASK.match(inline.content)
+    if task is None or not inline.children or not item.map:
+        return
+    line, label = item.map[0], inline.content[task.end() :]
+    checked = None if task[1] == " " else Html(" checked")
+    text = inline.children[0]
+    box = text.copy(type="html_inline", content=fill(CHECKBOX, label, line, checked))
+    text.content = text.content[task.end() :]
+    inline.children.insert(0, box)
+    item.attrs = {"class": "task", "id": f"line-{line}"}
+
+
+def render_link(_: Any, tokens: Any, number: int, options: Any, place: Any) -> str:
+    """Let a link to a file of the workspace open it here, and any other one a new tab."""
+    address = str(tokens[number].attrs["href"])
+    if urlsplit(address).scheme:
+        return fill(OUTSIDE_LINK, address, None).removesuffix("</a>")
+    name, _, section = unquote(address).partition("#")
+    path = resolve(name, place) if name else ""
+    return link(build_link(place, path, section), None).removesuffix("</a>")
+
+
+def render_image(_: Any, tokens: Any, number: int, options: Any, place: Any) -> str:
+    """Show an image of the workspace. One from the network becomes a link."""
+    token = tokens[number]
+    address, label = str(token.attrs["src"]), token.content
+    # The page opens no connection, so that nobody learns when a memory is read.
+    if urlsplit(address).scheme or address.startswith("//"):
+        return fill(OUTSIDE_LINK, address, label or address[:80])
+    path = resolve(unquote(address), place)
+    return fill(IMAGE, build_place("file", place, path=path), label)
+
+
+def resolve(target: str, place: Any) -> str:
+    """Return the path in the workspace to which a link in a file leads."""
+    folder = "" if target.startswith("/") else posixpath.dirname(place["path"])
+    return posixpath.normpath(posixpath.join(folder, target.lstrip("/")))

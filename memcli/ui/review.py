@@ -6,9 +6,8 @@ from time import monotonic
 from ..errors import ChangedError
 from ..formats import count_noun
 from ..reconcile.review import Choice, Question, answer_questions, list_questions
-from .frame import Page, build_sheet, link_memory, render_button
+from .frame import Page, Request, build_sheet, link_memory, render_button
 from .html import Html, fill, fill_file, link_button
-from .request import Request
 
 QUESTIONS = 50  # on a page
 COUNT_SECONDS = 60.0  # finding the questions among 10,000 memories takes 150 ms

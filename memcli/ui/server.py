@@ -20,8 +20,7 @@ from urllib.parse import parse_qsl, urlsplit
 from ..api import add_gates, open_all
 from ..context import Context
 from ..errors import MemError, UsageError
-from .frame import build_error_page, get_status, render_page
-from .request import Request
+from .frame import Request, build_error_page, get_status, render_page
 from .views import ACTIONS, VIEWS, Image, View
 
 ADDRESS = "127.0.0.1"

@@ -7,15 +7,21 @@ from typing import NamedTuple
 
 from ..errors import NotFoundError
 from ..store import locate
-from .actions import forget_memory, open_in_editor, restore_memory, undo_command
-from .edit import save, save_task, show_edit, show_new, write_memory
-from .frame import Page
-from .insights import show_insights
-from .journal import show_changes, show_days, show_history
-from .markdown import IMAGES
-from .memories import show_memories
-from .memory import show_memory
-from .request import Request
+from .edit import (
+    forget_memory,
+    open_in_editor,
+    restore_memory,
+    save,
+    save_task,
+    show_edit,
+    show_new,
+    undo_command,
+    write_memory,
+)
+from .frame import Page, Request
+from .html import IMAGES
+from .journal import show_changes, show_days, show_history, show_insights
+from .memories import show_memories, show_memory
 from .review import answer_question, show_pending, show_review
 
 MOST_BYTES = 32 << 20  # of an image

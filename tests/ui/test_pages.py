@@ -15,9 +15,8 @@ from memcli.context import CommonOptions
 from memcli.formats.text import build_digest
 from memcli.reconcile.edit import replace_passage
 from memcli.store.workspace import Workspace
-from memcli.ui import actions
-from memcli.ui.html import Html, fill, fill_file, highlight
-from memcli.ui.markdown import render_markdown
+from memcli.ui import edit
+from memcli.ui.html import Html, fill, fill_file, highlight, render_markdown
 from tests.helpers import get_process_environment, make_context, open_again, put, run_mem
 from tests.ui.conftest import Client, serve
 
@@ -334,14 +333,14 @@ def test_open_in_editor(
         f'#!/bin/sh\nprintf %s "$1" > "{opened}.new" && mv "{opened}.new" "{opened}"\n',
     )
     program.chmod(0o755)
-    monkeypatch.setattr(actions.shutil, "which", lambda name: str(program))
+    monkeypatch.setattr(edit.shutil, "which", lambda name: str(program))
     client.post("open", {"id": path})
     for _ in range(200):
         if opened.exists():
             break
         client.get("changes")
     assert opened.read_text() == str(workspace.root / path)
-    monkeypatch.setattr(actions.shutil, "which", lambda name: None)
+    monkeypatch.setattr(edit.shutil, "which", lambda name: None)
     assert client.send(f"{client.base}open", {"id": path})[0] == 404
     assert client.send(f"{client.base}open", {"id": "../../etc/passwd"})[0] == 404
     assert urlencode({"id": path}) in client.get("memories")
