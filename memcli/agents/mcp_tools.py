@@ -8,15 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from ..api import (
-    add_gates,
-    log_error,
-    open_all,
-    open_existing,
-    open_recording,
-    open_target,
-    search,
-)
+from ..api import add_gates, log_error, open_all, open_existing, open_recording, open_target, search
 from ..context import Context
 from ..errors import MemError, NotFoundError, UsageError
 from ..formats import TYPES, format_time, parse_end
