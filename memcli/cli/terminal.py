@@ -185,7 +185,8 @@ def run_editor(context: Context, workspace: Workspace, path: Path, otherwise: st
 
 def build_progress(context: Context, label: str) -> Callable[[int, int], None] | None:
     """Return a function that shows how much is done, or None if stderr is no terminal."""
-    if not context.stderr.isatty():
+    # A dumb terminal cannot delete the bar.
+    if not context.stderr.isatty() or context.environment.get("TERM", "dumb") == "dumb":
         return None
     began = shown = time.monotonic()
 

@@ -80,13 +80,13 @@ def test_whoever_waits_for_files_to_be_read_sees_how_many_are_left(
     workspace = make_workspace(tmp_path)
     for number in range(3):
         put(workspace, f"entries/{number}.md", f"The shed has {number} bicycles.\n")
-    context = make_context(tmp_path)
-    run(context, ["tags"])
-    assert context.stderr.getvalue() == ""  # type: ignore[attr-defined]
-    put(workspace, "entries/0.md", "The shed has 9 bicycles.\n")
-    put(workspace, "entries/1.md", "The shed has 8 bicycles.\n")
-    context = make_context(tmp_path)._replace(stderr=Terminal())
+    context = make_context(tmp_path, TERM="xterm")._replace(stderr=Terminal())
     run(context, ["tags"])
     messages = context.stderr.getvalue()  # type: ignore[attr-defined]
-    assert "\rreading " in messages and "1 of 2" in messages
+    assert "\rreading " in messages and "1 of 3" in messages
     assert messages.endswith("\033[K")
+    # A pipe, and a terminal that cannot delete a line.
+    for stream, term in ((io.StringIO(), "xterm"), (Terminal(), "dumb")):
+        put(workspace, f"entries/{term}.md", f"The shed has a {term}.\n")
+        run(make_context(tmp_path, TERM=term)._replace(stderr=stream), ["tags"])
+        assert stream.getvalue() == ""
