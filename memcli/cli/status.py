@@ -186,6 +186,8 @@ def run_index(
             exit_code = 3
             continue
         if not pushed.space:
+            if workspace.settings["team.space"] and not workspace.is_trusted:
+                messages.append("not pushed to the team's server: trust the workspace (mem trust)")
             continue
         items[-1].update(asdict(pushed))
         lines.append(

@@ -236,7 +236,8 @@ def test_an_untrusted_workspace_opens_no_connection(
     environment = {"HOME": str(tmp_path / "other"), "MEM_TEAM_DSN": bea.dsn}
     code, output, errors = run_mem(clone, "search", "--json", "crane", **environment)
     assert [hit["text"] for hit in json.loads(output)["hits"]] == ["The crane is in the clone."]
-    run_mem(clone, "index", **environment)
+    _, _, errors = run_mem(clone, "index", **environment)
+    assert "not pushed to the team's server: trust the workspace (mem trust)" in errors
     assert count_rows(database) == [1, 1]
 
 
