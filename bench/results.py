@@ -48,7 +48,7 @@ SUBJECTS: dict[str, list[str]] = {
     "speed": ["python -m bench.speed {base} ."],
     "serve": ["python -m bench.serve"],
     "team": ["python -m bench.team --entries 10000", "python -m bench.team --leaks 20000"],
-    "cases": [f'for case in {{cases}}/*; do {CASE}; echo "$(basename $case): $result"; done'],
+    "cases": [f'for case in {{cases}}/*/; do {CASE}; echo "$(basename $case): $result"; done'],
     "agents": [f"AGENTS={{agents}} python -m tests.agents.real.{name}" for name in AGENTS],
     "clones": ["MEM_LONG=1 MEM_SEEDS='1 2 3 4' python -m pytest -q tests/clones/test_clones.py"],
 }
