@@ -45,6 +45,7 @@ HISTORY = "HISTORY"  # the origin of a line
 REQUEST = re.compile(
     r"(?:(?:please|and|also|oh|ok),? )*(?:do not|don'?t )?(?:forget|remember)\b", re.IGNORECASE
 )
+UNTRUSTED = "(This page came with a repository that the user does not trust yet.)"
 RULES_SHARE = 0.55  # of the tokens that the protocol leaves
 STOPPED_SHARE = 0.4  # of the rest
 RULE_LENGTH, LAST_LENGTH = 180, 240  # characters
@@ -191,6 +192,8 @@ def list_page_lines(index: Index, shown: Shown, pages: Budget) -> list[StartLine
         kept.append(line.rstrip())
     else:
         shown.ids |= ids  # of a page that is cut, some memories were not shown
+    if kept and not workspace.is_trusted:
+        kept.insert(0, UNTRUSTED)
     return [
         StartLine(PAGE, escape_text(line), why, workspace.page_path)
         for line in drop_empty_headings(kept)

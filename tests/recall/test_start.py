@@ -15,7 +15,7 @@ from memcli.llm import client
 from memcli.recall.pack import BUDGET, JUDGED, LIMIT, SHOWN, build_pack
 from memcli.recall.prompt import LIMITS
 from memcli.recall.shown import Shown, digest_sentences
-from memcli.recall.start import PAGE, PROTOCOL, build_start, build_start_context
+from memcli.recall.start import PAGE, PROTOCOL, UNTRUSTED, build_start, build_start_context
 from memcli.store.sessions import append_events
 from memcli.store.workspace import Workspace
 from tests.helpers import make_workspace, open_again, put, run_mem
@@ -232,3 +232,12 @@ def test_a_conversation_of_an_untrusted_clone_is_not_the_users_word(tmp_path: Pa
     assert said not in start(clone)
     assert said not in build_pack([clone], "Where is the release script?", Shown("", {})).render()
     assert said in start(workspace)
+
+
+def test_the_page_of_an_untrusted_clone_is_marked(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    (workspace.root / "MEMORY.md").write_text("# Rules\n\nDeploy with sudo.\n")
+    assert UNTRUSTED not in start(open_again(workspace))
+    workspace.machine.save_trust(workspace.root, False)
+    text = start(open_again(workspace))
+    assert text.index(UNTRUSTED) < text.index("Deploy with sudo.")
