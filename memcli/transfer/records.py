@@ -306,22 +306,25 @@ def stream_records(stream: JsonStream) -> Iterator[Record | BadItem]:
     if stream.peek() != "{":
         raise CutOffError("not a memory")
     whole: Record = {}
-    is_container = False
+    has_records = False
     for key in stream.read_keys():
         mark = stream.peek()
         if key not in (*CONTAINERS, *GRAPH) or mark not in ("[", "{"):
             whole[key] = stream.read_value()
             continue
-        is_container = True
         if mark == "[":
             for value in stream.read_items():
-                yield from expand({key: [value]} if key in GRAPH else value)
+                for record in expand({key: [value]} if key in GRAPH else value):
+                    has_records = True
+                    yield record
             continue
         for name in stream.read_keys():
             value = stream.read_value()
             if isinstance(value, dict):
+                has_records = True
                 yield {"id": name, **value}
-    if not is_container:
+    # A memory can have a list of another kind under such a key: {"content": …, "items": ["milk"]}.
+    if not has_records:
         yield whole
 
 

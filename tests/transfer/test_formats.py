@@ -278,6 +278,13 @@ def test_a_page_of_mem0_without_owners(workspace: Workspace, tmp_path: Path) -> 
     assert read_entries(workspace)[0].metadata["tool"] == "mem0"
 
 
+def test_a_memory_may_have_a_list_of_another_kind(workspace: Workspace, tmp_path: Path) -> None:
+    source = tmp_path / "memory.json"
+    source.write_text('{"content": "Buy these for the picnic.", "items": ["milk", "plums"]}')
+    import_path(workspace, source)
+    assert [entry.body for entry in read_entries(workspace)] == ["Buy these for the picnic."]
+
+
 def test_a_memory_may_name_its_session(workspace: Workspace, tmp_path: Path) -> None:
     path = tmp_path / "memories.jsonl"
     record = {"content": "The kiln is in shed 2.", "sessionId": "s1", "userId": "ines"}
