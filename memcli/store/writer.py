@@ -369,6 +369,7 @@ def revert_unfinished_commands(workspace: Workspace, log_folder: Path) -> None:
             record = None  # killed while it wrote the record: no file was changed
         if record is not None:
             revert_changes(workspace.root, record.changes)
+            remove_temporary_files(workspace.root, record.changes)
         path.unlink()
     # Records that were killed before their first rename. We hold the lock, so nobody writes them.
     for path in log_folder.glob("*.pending.*"):
@@ -554,6 +555,17 @@ def append_lines(target: Path, lines: str) -> Iterator[None]:
             with suppress(OSError):
                 os.ftruncate(file.fileno(), size)
             raise
+
+
+def remove_temporary_files(root: Path, changes: Sequence[Change]) -> None:
+    """Delete what a killed command left next to its files. Only call it while holding the lock.
+
+    Otherwise a person could commit the texts to git, and each killed import would leave hundreds.
+    """
+    for folder in {locate(root, change.path).parent for change in changes}:
+        for temporary in folder.glob(f"{TEMPORARY_PREFIX}*"):
+            with suppress(OSError):
+                temporary.unlink()
 
 
 def remove_temporary_file(workspace: Workspace, path: str) -> None:

@@ -151,6 +151,28 @@ def read_tree(root: Path) -> dict[str, str]:
     return {path.relative_to(root).as_posix(): path.read_text() for path in paths}
 
 
+def test_the_command_after_a_kill_deletes_the_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class KilledError(BaseException):
+        pass
+
+    def kill(*_: object) -> None:
+        raise KilledError
+
+    workspace = make_workspace(tmp_path)
+    with monkeypatch.context() as killed:
+        killed.setattr(writer, "sync_files", kill)
+        killed.setattr(writer, "revert_changes", kill)
+        killed.setattr(Path, "unlink", kill)
+        with pytest.raises(KilledError):
+            commit_one(workspace, "import", [Replace("entries/2026-11/a.md", None, "Tea.\n")])
+    assert list(workspace.root.rglob("entries/2026-11/.mem-tmp-*"))
+    commit_one(workspace, "note", [Append("notes/2026-11-28.md", "hello\n")])
+    assert not list(workspace.root.rglob("entries/2026-11/.mem-tmp-*"))
+    assert not (workspace.root / "entries/2026-11/a.md").exists()
+
+
 def test_modes_line_ends_and_bytes_that_are_not_utf_8_survive(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     file = put(workspace, "notes/a.md", b"one\r\nbad \xff byte\r\n")
