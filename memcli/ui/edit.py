@@ -3,6 +3,7 @@
 An action returns the address to show next, or a page that says why nothing was changed.
 """
 
+import re
 import shutil
 import subprocess
 import sys
@@ -97,15 +98,16 @@ def save_task(request: Request) -> str:
     file = open_unchanged(request)
     text = file.stored or ""
     before, body, after = text.rpartition(get_body(text))
-    lines = body.split("\n")
-    number = request.get_number("line")
+    # The page counts all three line ends, which are every second part here.
+    lines = re.split(r"(\r\n|\r|\n)", body)
+    number = 2 * request.get_number("line")
     task = TASK.search(lines[number]) if number < len(lines) else None
     if task is None:
         raise ChangedError("This line has no checkbox")
     mark = "[x] " if task[1] == " " else "[ ] "
     lines[number] = TASK.sub(mark, lines[number], count=1)
-    address = save_text(request, file, before + "\n".join(lines) + after)
-    return f"{address}#line-{number}"
+    address = save_text(request, file, before + "".join(lines) + after)
+    return f"{address}#line-{number // 2}"
 
 
 def open_unchanged(request: Request) -> OpenFile:

@@ -173,6 +173,18 @@ def test_checkboxes_change_one_line(client: Client, workspace: Workspace) -> Non
     assert file.read_bytes().decode() == after
 
 
+def test_a_checkbox_after_a_lone_carriage_return_changes_its_own_line(
+    client: Client, workspace: Workspace
+) -> None:
+    file = put(workspace, "notes/2026-11-26.md", "")
+    file.write_bytes(b"Plan\rof today\n- [ ] oak\n- [ ] ash\n")
+    page = client.get("memory?id=notes/2026-11-26.md")
+    first, _ = re.findall(r'data-line="(\d+)"', page)
+    digest = find_value(page, "digest")
+    client.post("task", {"id": "notes/2026-11-26.md", "digest": digest, "line": first})
+    assert file.read_bytes() == b"Plan\rof today\n- [x] oak\n- [ ] ash\n"
+
+
 def test_checkboxes_of_a_masked_file_stay(client: Client, workspace: Workspace) -> None:
     file = put(workspace, "notes/2026-11-26.md", f"- [ ] send {TOKEN}\n")
     page = client.get("memory?id=notes/2026-11-26.md")
