@@ -195,7 +195,9 @@ def read_reasons(workspace: Workspace) -> dict[str, str]:
     folder = workspace.machine.folder
     text = read_small_text(folder / REASONS) if folder else ""
     with suppress(ValueError, TypeError):
-        return dict(json.loads(text))
+        reasons = dict(json.loads(text))
+        # A sandboxed agent can write this file. Without a reason, it would make mem send a secret.
+        return {key: reason for key, reason in reasons.items() if reason}
     return {}
 
 

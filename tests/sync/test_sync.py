@@ -1,5 +1,6 @@
 """Two machines exchange a memory through git, and whatever stands in their way is named."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -539,6 +540,16 @@ def test_a_file_that_is_not_sent_is_scanned_again_only_if_it_changes(
     assert len([text for text in scanned if TOKEN in text]) == 1
     leak.write_text("The token is in the safe.\n")
     laptop.sync()
+
+
+def test_a_record_without_a_reason_sends_no_secret(laptop: Machine) -> None:
+    (laptop.root / "entries/leak.md").write_text(f"The token is {TOKEN}\n")
+    laptop.sync(code=3)
+    (record,) = (laptop.root / ".mem").rglob("not-sent.json")
+    forged = dict.fromkeys(json.loads(record.read_text()), "")
+    record.write_text(json.dumps(forged))
+    assert "a GitHub token" in laptop.sync(code=3)
+    assert "leak.md" not in git(laptop.root, "ls-tree", "-r", "--name-only", "HEAD")
 
 
 def test_a_damaged_repository_and_another_address_are_named(
