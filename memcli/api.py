@@ -157,8 +157,10 @@ def write(workspace: Workspace, text: str, **fields: Any) -> "Outcome":
 
     # The reader of a file leaves a wrong value out. Here its author can still correct it.
     for name in FIELDS.keys() & fields.keys():
+        if not fields[name]:
+            continue
         try:
-            fields[name] = FIELDS[name].read(fields[name]) if fields[name] else fields[name]
+            fields[name] = FIELDS[name].read(fields[name])
         except ValueError as error:
             raise UsageError(f"{name} {error}") from None
     outcomes, _ = write_memories(workspace, [Draft(text, **fields)])
@@ -186,10 +188,12 @@ def search(
 
 
 def list_workspaces(workspace: Workspace | Sequence[Workspace]) -> list[Workspace]:
+    """Return one workspace or several as a list."""
     return [workspace] if isinstance(workspace, Workspace) else list(workspace)
 
 
 def build_filter(workspace: Workspace, filters: dict[str, Any]) -> "Filter":
+    """Build a filter from the keywords of a call. Raises UsageError."""
     from .index import build_filter
 
     return build_filter(workspace.now, workspace.zone, **filters)

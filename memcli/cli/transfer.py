@@ -21,8 +21,8 @@ from ..transfer.importer import Choice, ImportResult, Rejection, import_source
 from ..transfer.items import TransferFile, open_source
 from ..transfer.notes import EXPORTED, render_bundle
 from ..transfer.records import parse_columns
-from .terminal import Result, ask, build_progress, clean_line, is_interactive
-from .write import explain_place, split_list
+from .terminal import Result, ask, build_progress, clean_line, explain_place, is_interactive
+from .write import split_list
 
 EXPORT_FIELDS = ("path", "format", "exported", "masked")
 FORMATS = ("jsonl", "markdown", "okf")

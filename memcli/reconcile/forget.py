@@ -61,15 +61,16 @@ def hide_entries(
     command: str,
     actor: str,
 ) -> ForgetResult:
-    """Mark entries as forgotten."""
+    """Mark entries as forgotten, and refuse their texts from now on."""
     workspace = index.workspace
     done = ForgetResult()
     groups = []
     for entry in entries:
         if entry.status == "forgotten":
             raise RejectedError(f"{index.shorten_id(entry.id)} is already forgotten")
-        changes = {"status": "forgotten", "forgotten_at": said_at or workspace.stamp}
-        edited = edit_file(workspace, entry.path, {**changes, "reason": reason})
+        forgotten_at = said_at or workspace.stamp
+        changes = {"status": "forgotten", "forgotten_at": forgotten_at, "reason": reason}
+        edited = edit_file(workspace, entry.path, changes)
         groups.append(ChangeGroup([edited, *change_page_line(workspace, entry.id, None)]))
         outcome = build_outcome(index, "forgotten", entry)
         outcome.related = [

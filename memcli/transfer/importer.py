@@ -156,6 +156,8 @@ def find_format(source: Source, name: str = "") -> tuple[str, Iterator[Item]]:
         items = formats[candidate](source)
         if items is not None:
             return candidate, items
+    if not source.is_tree and not source.head:
+        raise UsageError(f"{source.name} is empty", "the download or export may have failed")
     what = f"not in the format {name}" if name else "in no format that mem knows"
     raise UsageError(f"{source.name} is {what}", f"formats: {', '.join(sorted(formats))}")
 
