@@ -31,9 +31,8 @@ from memcli.formats.entry import Entry, format_entry
 from memcli.index.database import FILE
 from memcli.index.index import open_index
 from memcli.recall.action import build_action_context, build_failure_context, parse_action
-from memcli.recall.lookup import Place
+from memcli.recall.lookup import Place, Shown
 from memcli.recall.match import ENOUGH, WEIGHTS, Rule, find_signals
-from memcli.recall.shown import Shown
 from memcli.store.init import create_workspace
 from memcli.store.workspace import get_target_workspace
 

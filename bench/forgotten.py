@@ -18,8 +18,8 @@ from pathlib import Path
 from memcli.api import add_gates
 from memcli.context import CommonOptions, Context
 from memcli.reconcile.admit import write_memories
-from memcli.reconcile.draft import Draft
-from memcli.reconcile.forget import forget
+from memcli.reconcile.changes import Draft
+from memcli.reconcile.forgetting import forget
 from memcli.store.init import create_workspace
 from memcli.store.workspace import Workspace, get_target_workspace
 

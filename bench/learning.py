@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from memcli.consolidate.compaction import build_history_text
 from memcli.consolidate.rules import find_statements
-from memcli.formats.session import Message
+from memcli.formats.records import Message
 
 
 class Talk(NamedTuple):

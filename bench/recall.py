@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 
 from memcli.context import CommonOptions, Context
 from memcli.index.index import close_index, open_index
+from memcli.recall.lookup import Shown, digest_sentences
 from memcli.recall.prompt import build_prompt_context
-from memcli.recall.shown import Shown, digest_sentences
 from memcli.recall.start import PAGE, build_start
 from memcli.store.init import create_workspace
 from memcli.store.workspace import Workspace, get_workspaces

@@ -18,15 +18,13 @@ if TYPE_CHECKING:
         write,
     )
     from .consolidate.consolidate import build_agent_prompt, consolidate_session, save_agent_reply
-    from .reconcile.edit import replace_passage
-    from .reconcile.forget import forget, restore
-    from .reconcile.review import answer_questions, list_questions
+    from .reconcile import answer_questions, list_questions, replace_passage
+    from .reconcile.forgetting import forget, restore
     from .store.sessions import append_events, list_sessions, read_session
     from .store.undo import undo
     from .store.undo_log import read_log
     from .upkeep.check import find_problems, fix_problems
-    from .upkeep.decay import find_fading, mark_faded
-    from .upkeep.promote import promote
+    from .upkeep.lifecycle import find_fading, mark_faded, promote
     from .upkeep.tend import tend
 
 __version__ = "1.0.0"
@@ -57,14 +55,13 @@ PUBLIC = {
     ),
     "consolidate.consolidate": "build_agent_prompt consolidate_session save_agent_reply",
     "reconcile.edit": "replace_passage",
-    "reconcile.forget": "forget restore",
+    "reconcile.forgetting": "forget restore",
     "reconcile.review": "answer_questions list_questions",
     "store.sessions": "append_events list_sessions read_session",
     "store.undo": "undo",
     "store.undo_log": "read_log",
     "upkeep.check": "find_problems fix_problems",
-    "upkeep.decay": "find_fading mark_faded",
-    "upkeep.promote": "promote",
+    "upkeep.lifecycle": "find_fading mark_faded promote",
     "upkeep.tend": "tend",
 }
 __all__ = " ".join(PUBLIC.values()).split()

@@ -1,4 +1,7 @@
-"""The functions that Python users, commands and tools share. They print nothing and never exit."""
+"""The functions that Python users, commands and tools share. They print nothing and never exit.
+
+Modules above this one also take the context of a command and the errors from here.
+"""
 
 import io
 import os
@@ -9,15 +12,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .context import CommonOptions, Context
-from .errors import MemError, NotFoundError, UnavailableError, UsageError
+from .errors import (
+    BusyError,
+    ChangedError,
+    LlmError,
+    MemError,
+    NotFoundError,
+    RejectedError,
+    SecretError,
+    UnavailableError,
+    UsageError,
+)
 from .index import open_index
 from .store import Workspace, get_target_workspace, get_workspaces
 
 if TYPE_CHECKING:
     from .index import Filter, IndexedEntry
-    from .recall.pack import Pack
-    from .reconcile.changes import Outcome
-    from .search.grep import Line
+    from .recall import Pack
+    from .reconcile import Outcome
+    from .search.names import Line
     from .search.search import Hit
     from .store import Replace
 
@@ -125,7 +138,7 @@ def find_received_purges(workspace: Workspace) -> tuple[list["Replace"], list[st
     """Return the changes that delete purges of another machine, and the texts to delete."""
     if not workspace.read_purged_ids():
         return [], []  # as in most workspaces, without an import
-    from .reconcile.purge import find_received_purges
+    from .reconcile import find_received_purges
 
     return find_received_purges(workspace)
 
@@ -153,7 +166,7 @@ def log_error(context: Context, moment: str, error: Exception) -> None:
 def write(workspace: Workspace, text: str, **fields: Any) -> "Outcome":
     """Save a memory. Raises RejectedError if a gate refuses it, UsageError for a wrong value."""
     from .formats import FIELDS
-    from .reconcile.admit import Draft, write_memories
+    from .reconcile import Draft, write_memories
 
     # The reader of a file leaves a wrong value out. Here its author can still correct it.
     for name in FIELDS.keys() & fields.keys():
@@ -209,7 +222,7 @@ def grep(
     **filters: Any,
 ) -> "list[Line]":
     """Return the lines that contain a text or match an expression."""
-    from .search.grep import grep as find_lines
+    from .search.names import grep as find_lines
 
     workspaces = list_workspaces(workspace)
     wanted = build_filter(workspaces[0], filters)
@@ -249,15 +262,13 @@ def recall_memories(
     workspace: Workspace | Sequence[Workspace], prompt: str, tokens: int = 0
 ) -> "Pack":
     """Return the memories for a prompt, within a budget of tokens; 0 means the settings."""
-    from .recall.pack import build_pack
-    from .recall.shown import Shown
+    from .recall import Shown, build_pack
 
     return build_pack(list_workspaces(workspace), prompt, Shown("", {}), tokens=tokens)
 
 
 def build_context(workspace: Workspace | Sequence[Workspace]) -> str:
     """Return the text for the start of a session."""
-    from .recall.shown import Shown
-    from .recall.start import build_start_context
+    from .recall import Shown, build_start_context
 
     return build_start_context(list_workspaces(workspace), Shown("", {}))

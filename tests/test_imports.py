@@ -44,7 +44,7 @@ def test_a_package_imports_only_packages_below_it(package: str) -> None:
             assert HEIGHTS[name] < HEIGHTS[package], f"{path.name} imports {name}"
 
 
-@pytest.mark.parametrize("package", ["formats", "store", "index"])
+@pytest.mark.parametrize("package", ["formats", "store", "index", "reconcile", "recall"])
 def test_a_front_door_opens_for_the_names_that_type_checkers_see(package: str) -> None:
     tree = ast.parse((ROOT / package / "__init__.py").read_text())
     block = next(node for node in tree.body if isinstance(node, ast.If))

@@ -22,7 +22,7 @@ from ..context import Context
 from ..errors import MemError
 from ..formats import count_noun, format_time
 from ..index import open_embedder, open_index
-from ..recall.shown import load_shown
+from ..recall import load_shown
 from ..store import LOG, Workspace, find_repository, get_workspaces, open_lock, run_git
 from ..team.connection import SEARCH_SECONDS, find_space, open_team
 from .install import Connection, build_command, list_connections

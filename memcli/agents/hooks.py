@@ -12,19 +12,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from ..api import log_error, open_all, open_recording
-from ..context import Context
-from ..errors import MemError
+from ..api import Context, MemError, log_error, open_all, open_recording
 from ..formats import CONTEXT, parse_time
 from ..index import open_index
-from ..recall.shown import (
-    START_TIME,
-    Shown,
-    delete_old_records,
-    load_fork,
-    load_shown,
-    lock_session,
-)
+from ..recall import START_TIME, Shown, delete_old_records, load_fork, load_shown, lock_session
 from ..store import Workspace, list_sessions
 from ..transcripts.transcript import build_message
 from .events import Event, build_answer, read_event
@@ -177,7 +168,7 @@ def log_problems(event: Event, agent: str, context: Context) -> Iterator[Sequenc
 
 def handle_start(hook: Hook) -> Answer:
     """Show the text for the start of a session."""
-    from ..recall.start import build_start_context
+    from ..recall import build_start_context
 
     shown, source = hook.shown, hook.event.source
     if is_reported_again(hook):
@@ -215,15 +206,14 @@ def is_reported_again(hook: Hook) -> bool:
 
 def handle_subagent_start(hook: Hook) -> Answer:
     """Show the text for the start of a subagent. Its messages are not recorded."""
-    from ..recall.start import build_start_context
+    from ..recall import build_start_context
 
     return Answer(build_start_context(hook.workspaces, hook.shown, is_subagent=True))
 
 
 def handle_prompt(hook: Hook) -> Answer:
     """Record a prompt, carry out its requests, and show the memories that fit it."""
-    from ..recall.prompt import build_prompt_context
-    from ..recall.start import build_start_context
+    from ..recall import build_prompt_context, build_start_context
 
     shown = hook.shown
     prompt = clean_prompt(hook.event)
@@ -246,7 +236,7 @@ def handle_prompt(hook: Hook) -> Answer:
 def read_prompt(hook: Hook) -> Answer | None:
     """Show the memories for a prompt. None if it has a request, and in other rare cases."""
     from ..consolidate.rules import find_requests
-    from ..recall.prompt import build_prompt_context
+    from ..recall import build_prompt_context
 
     prompt = clean_prompt(hook.event)
     is_late = hook.workspaces[0].settings["recall.late"]

@@ -8,9 +8,19 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from ..api import add_gates, log_error, open_all, open_existing, open_recording, open_target, search
-from ..context import Context
-from ..errors import MemError, NotFoundError, UsageError
+from ..api import (
+    Context,
+    MemError,
+    NotFoundError,
+    UsageError,
+    add_gates,
+    log_error,
+    open_all,
+    open_existing,
+    open_recording,
+    open_target,
+    search,
+)
 from ..formats import TYPES, format_time, parse_end
 from ..index import Filter, open_index
 from ..search.names import find_named
@@ -228,8 +238,7 @@ def write_memory(
     tags: Sequence[str] = (),
     metadata: dict[str, Any] | None = None,
 ) -> str:
-    from ..reconcile.admit import Draft, write_memories
-    from ..reconcile.edit import update_entry
+    from ..reconcile import Draft, update_entry, write_memories
 
     workspace = box.open(open_target)
     extra = dict(metadata or {})
@@ -271,7 +280,7 @@ def read_fields(workspace: Workspace, metadata: dict[str, Any]) -> dict[str, str
 
 
 def edit_memory(box: Toolbox, path: str, old: str, new: str) -> str:
-    from ..reconcile.edit import replace_passage
+    from ..reconcile import replace_passage
 
     outcome = replace_passage(box.open_named([path]), path, old, new, is_by_agent=True)
     return f"{outcome.action}: {outcome.text}  ({outcome.short_id or outcome.path})"
@@ -295,7 +304,7 @@ def list_memories(box: Toolbox, prefix: str = "", limit: int | None = None, offs
 def grep_memory(
     box: Toolbox, pattern: str, prefix: str = "", limit: int | None = None, offset: int = 0
 ) -> str:
-    from ..search.grep import grep
+    from ..search.names import grep
 
     wanted = Filter(path=prefix)
     lines, _ = grep(box.open_all(), pattern, wanted, limit=get_count(offset, limit))
@@ -304,7 +313,7 @@ def grep_memory(
 
 
 def forget_memories(box: Toolbox, path: Sequence[str], reason: str = "") -> str:
-    from ..reconcile.forget import forget
+    from ..reconcile import forget
 
     done = forget(box.open_named(path), path, reason=reason)
     lines = [
@@ -315,8 +324,7 @@ def forget_memories(box: Toolbox, path: Sequence[str], reason: str = "") -> str:
 
 
 def recall_memories(box: Toolbox, query: str, session: str = "") -> str:
-    from ..recall.pack import build_pack
-    from ..recall.shown import load_shown
+    from ..recall import build_pack, load_shown
 
     if not query.strip():
         raise UsageError("the query is empty")
@@ -327,8 +335,7 @@ def recall_memories(box: Toolbox, query: str, session: str = "") -> str:
 
 
 def promote_memories(box: Toolbox, path: Sequence[str], *, remove: bool = False) -> str:
-    from ..upkeep.decay import check_trusted
-    from ..upkeep.promote import commit_promotion, promote, remove_lines
+    from ..upkeep.lifecycle import check_trusted, commit_promotion, promote, remove_lines
 
     workspace = box.open_named(path)
     check_trusted(workspace)
@@ -343,7 +350,7 @@ def promote_memories(box: Toolbox, path: Sequence[str], *, remove: bool = False)
 def review_questions(
     box: Toolbox, id: str = "", answer: str = "", limit: int | None = None, offset: int = 0
 ) -> str:
-    from ..reconcile.review import answer_questions, get_text, list_questions
+    from ..reconcile import answer_questions, get_text, list_questions
 
     if bool(id) != bool(answer):
         raise UsageError("pass both id and answer, or neither")
@@ -382,8 +389,7 @@ def consolidate_conversations(box: Toolbox, answer: str = "") -> str:
 
 
 def read_start(box: Toolbox) -> str:
-    from ..recall.shown import load_shown
-    from ..recall.start import build_start
+    from ..recall import build_start, load_shown
 
     return cut_text(build_start(box.open_all(), load_shown("", "")).text)
 

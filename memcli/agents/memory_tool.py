@@ -12,9 +12,7 @@ from typing import Any
 from ..errors import NotFoundError, OutsideError, RejectedError, UsageError
 from ..formats import build_digest, get_body, replace_body
 from ..index import open_index
-from ..reconcile.admit import Draft, write_memories
-from ..reconcile.edit import replace_text
-from ..reconcile.forget import forget
+from ..reconcile import Draft, forget, replace_text, write_memories
 from ..store import ChangeGroup, Replace, Workspace, commit, read_file
 
 ROOT = "/memories"

@@ -23,7 +23,7 @@ from ..formats import (
     split_lines,
     split_words,
 )
-from ..recall.shown import Shown
+from ..recall import Shown
 from ..store import (
     ChangeGroup,
     Replace,
@@ -243,7 +243,7 @@ def save_requests(workspace: Workspace, prompt: str, message: str, shown: Shown)
         # A consolidation would otherwise carry them out again, even if the user undoes them.
         session, _, message_id = message.partition("#")
         append_events(workspace, session, [{"type": ANSWERED, "message": message_id}])
-    from ..recall.lookup import render_context, render_line
+    from ..recall import render_context, render_line
 
     done = [f"{action} {count_noun(count, 'memory')}" for action, count in counts.items() if count]
     notice = f"mem: {', '.join(done)} (mem undo)" if done else f"mem: {lines[0]}"
@@ -254,7 +254,7 @@ def save_requests(workspace: Workspace, prompt: str, message: str, shown: Shown)
 
 
 def save_request(workspace: Workspace, statement: "Statement", message: str, shown: Shown) -> str:
-    from ..reconcile.admit import Draft, write_memories
+    from ..reconcile import Draft, write_memories
 
     draft = Draft(
         statement.text,
@@ -272,7 +272,7 @@ def save_request(workspace: Workspace, statement: "Statement", message: str, sho
 
 
 def forget_request(workspace: Workspace, text: str, counts: dict[str, int]) -> list[str]:
-    from ..reconcile.forget import forget_described
+    from ..reconcile import forget_described
 
     done = forget_described(workspace, text, project=workspace.project)
     counts["forgotten"] += len(done.outcomes)

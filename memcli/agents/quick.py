@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..recall.lookup import ALL, Place
-from ..recall.shown import PLACES, Shown, load_shown
+from ..recall import ALL, PLACES, Place, Shown, load_shown
 from .events import Event
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ TOKENS, OPEN_PROMPT = "action_tokens", "open_prompt"
 
 def answer_quickly(event: Event, state_folder: str, find_places: FindPlaces) -> str:
     """Return the rules about a tool call, or the lessons about a call that failed."""
-    from ..recall.action import build_action_context, build_failure_context
+    from ..recall import build_action_context, build_failure_context
 
     is_failure = event.name != "PreToolUse"
     session = load_shown(state_folder, event.session)

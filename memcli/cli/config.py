@@ -6,9 +6,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ..api import open_existing
-from ..context import Context
-from ..errors import NotFoundError, UsageError
+from ..api import Context, NotFoundError, UsageError, open_existing
 from ..store import (
     HISTORY_PATHS,
     MARK,

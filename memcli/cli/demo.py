@@ -8,11 +8,9 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from ..agents.quick import build_places
-from ..api import open_all
-from ..context import CommonOptions, Context
+from ..api import CommonOptions, Context, open_all
 from ..formats import format_time
-from ..recall.action import build_action_context
-from ..recall.shown import Shown
+from ..recall import Shown, build_action_context
 from .main import run
 from .terminal import Result
 

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..agents.events import Event
     from ..context import Context
-    from ..recall.lookup import Place
+    from ..recall import Place
 
 LARGEST = 16 * 1024 * 1024  # bytes of an event
 SILENCE = 1.0  # seconds to wait for an agent that does not close its end
@@ -76,7 +76,7 @@ def answer_from_server(environment: Mapping[str, str], agent: str, data: bytes) 
     write_output(answer[2].decode("utf-8", "surrogateescape"))
     if b"UserPromptSubmit" in data:
         from ..agents.events import parse_event
-        from ..recall.shown import lock_session
+        from ..recall import lock_session
 
         # The new process inherits the lock and records the prompt before what follows it.
         event = parse_event(data)
@@ -106,7 +106,7 @@ def answer_event(environment: Mapping[str, str], agent: str, data: bytes) -> Non
     state_folder = find_state_folder(environment)
     if event.name in SILENT_EVENTS:
         if event.name == "SessionEnd":
-            from ..recall.shown import lock_session
+            from ..recall import lock_session
 
             # If the agent is all that runs in a container, its end is that of our processes too.
             lock_session(state_folder, event.session)
@@ -126,7 +126,7 @@ def answer_event(environment: Mapping[str, str], agent: str, data: bytes) -> Non
             # First: a process that has loaded the model must not fork.
             run_in_background(lambda: do_work(event, agent, ""))
         from ..agents.hooks import respond
-        from ..recall.shown import lock_session
+        from ..recall import lock_session
 
         lock_session(state_folder, event.session)
         write_output(respond(event, agent, build_hook_context(event.folder)))
@@ -193,7 +193,7 @@ def do_work(event: "Event", agent: str, state_folder: str) -> None:
         respond,
         update_index,
     )
-    from ..recall.shown import lock_session
+    from ..recall import lock_session
 
     work = {
         "SessionStart": prepare_session,

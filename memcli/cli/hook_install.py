@@ -15,9 +15,7 @@ from ..agents.install import Connection, Installation, connect, disconnect, list
 from ..agents.schedule import TARGETS, change_crontab, change_git_hooks, change_timer
 from ..agents.settings_file import is_tracked
 from ..agents.table import AGENTS, find_agents, find_project, get_agent
-from ..api import open_all, open_existing
-from ..context import Context
-from ..errors import MemError, NotFoundError, UsageError
+from ..api import Context, MemError, NotFoundError, UsageError, open_all, open_existing
 from ..store import list_sessions
 from .terminal import Result, ask, shorten_path
 

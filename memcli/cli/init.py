@@ -6,10 +6,16 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ..api import open_existing, open_recording, open_target
+from ..api import (
+    Context,
+    MemError,
+    RejectedError,
+    UsageError,
+    open_existing,
+    open_recording,
+    open_target,
+)
 from ..consolidate.queue import PastResult, learn_from_transcripts
-from ..context import Context
-from ..errors import MemError, RejectedError, UsageError
 from ..formats import count_noun
 from ..index import open_index, scan_workspace
 from ..store import Place, Workspace, choose_place, create_workspace
@@ -119,7 +125,7 @@ def run_trust(
 
 def set_up_merging(context: Context, place: Place) -> None:
     """Make git merge a shared memory by field and record."""
-    from ..sync.driver import share_attributes
+    from ..sync.files import share_attributes
     from .sync import configure_driver
 
     common = context.common._replace(workspace=str(place.root), scope="")

@@ -1,22 +1,20 @@
-"""Show a memory or file (`read`), list memories (`ls`) and tags (`tags`)."""
+"""Show memories and files (`read`), list them (`ls`, `tags`), and find lines (`grep`)."""
 
 from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from ..api import open_all
-from ..context import Context
-from ..errors import MemError, NotFoundError
+from ..api import Context, MemError, NotFoundError, Workspace, open_all
 from ..formats import build_slug, split_sections
-from ..index import Index, IndexedEntry, build_filter, find_entries, open_index
-from ..search.names import NamedFile, find_named, get_link_names, get_named
-from ..store import Workspace
+from ..index import Filter, Index, IndexedEntry, build_filter, find_entries, open_index
+from ..search.names import Line, NamedFile, find_named, get_link_names, get_named, grep
 from .terminal import Result
 
 MOST_LINKS = 10  # shown; --json has all of them
 READ_FIELDS = ("path", "id", "text", "line", "lines", "links", "history")
 LS_FIELDS = (*IndexedEntry._fields, "text", "short_id", "workspace")
 TAGS_FIELDS = ("tag", "count")
+GREP_FIELDS = tuple(Line.__dataclass_fields__)
 
 
 def run_read(
@@ -196,3 +194,42 @@ def show_history(workspace: Workspace, named: NamedFile) -> Result:
         origin = f"  ({origin})" if origin else ""
         lines.append(f"{time}  {event.action:10} {event.text}".rstrip() + origin)
     return Result({"path": named.path, "history": events}, lines or ["no changes are known"])
+
+
+def run_grep(
+    context: Context,
+    pattern: Annotated[str, Argument(help="The text to find.")],
+    path: Annotated[str, Argument(help="Only files whose path starts with this.")] = "",
+    expression: Annotated[
+        bool, Option("-E", "--expression", help="The text is a regular expression.")
+    ] = False,
+    case: Annotated[
+        bool,
+        Option(
+            "--case-sensitive/--ignore-case",
+            "-s/-i",
+            help="Distinguish upper and lower case; default: no.",
+        ),
+    ] = False,
+    limit: Annotated[
+        int | None, Option("-n", "--limit", min=1, help="Show at most this many lines.")
+    ] = None,
+    all_: Annotated[
+        bool, Option("--all", help="Also in forgotten, faded and superseded memories.")
+    ] = False,
+) -> Result:
+    """Find lines by exact text: in memories, MEMORY.md, history, notes and conversations."""
+    # A forgotten memory must not come back through grep, unless somebody asks for all.
+    wanted = Filter(statuses=() if all_ else ("active",), path=path)
+    lines, messages = grep(
+        open_all(context),
+        pattern,
+        wanted,
+        is_expression=expression,
+        ignore_case=not case,
+        limit=limit or 0,
+    )
+    shown = [f"{line.path}:{line.line}: {line.text}" for line in lines]
+    rows = [[f"{line.path}:{line.line}", line.text] for line in lines]
+    code = 0 if lines else 1
+    return Result({"lines": lines}, shown, rows, messages, [pattern], code, "no match")

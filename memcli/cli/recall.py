@@ -5,13 +5,21 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from ..api import open_all
-from ..context import Context
-from ..errors import UsageError
-from ..recall.pack import FORMATS, Pack, build_pack
-from ..recall.prompt import get_least_relevance, measure_need, needs_memory, queue_memories
-from ..recall.shown import Shown, load_shown
-from ..recall.start import HEADINGS, PAGE, build_start
+from ..api import Context, UsageError, open_all
+from ..recall import (
+    FORMATS,
+    HEADINGS,
+    PAGE,
+    Pack,
+    Shown,
+    build_pack,
+    build_start,
+    get_least_relevance,
+    load_shown,
+    measure_need,
+    needs_memory,
+    queue_memories,
+)
 from .terminal import Result
 
 MEMORY_FIELDS = (

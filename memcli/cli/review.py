@@ -4,12 +4,9 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ..api import add_gates, open_all
-from ..context import Context
-from ..errors import ChangedError, MemError, NotFoundError
+from ..api import ChangedError, Context, MemError, NotFoundError, Workspace, add_gates, open_all
 from ..formats import count_noun
-from ..reconcile.review import Choice, Question, answer_questions, get_text, list_questions
-from ..store import Workspace
+from ..reconcile import Choice, Question, answer_questions, get_text, list_questions
 from ..store.undo import undo
 from .terminal import Result, clean_line, print_message, read_key
 

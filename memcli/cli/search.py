@@ -5,13 +5,10 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ..api import open_all
-from ..context import Context
-from ..errors import UsageError
+from ..api import Context, UsageError, Workspace, open_all
 from ..formats import is_id
 from ..index import build_filter
 from ..search.search import Hit, SearchOptions, search
-from ..store import Workspace
 from .terminal import Result
 
 SEARCH_FIELDS = tuple(Hit.__dataclass_fields__)

@@ -1,8 +1,9 @@
-"""mem serve: keep a process that answers the commands that read, one at a time.
+"""Serve the memory: to commands (`serve`) and to the browser (`ui`).
 
-The process has imported everything and has the model open. It takes the arguments, the folder and
-the environment of the caller, and runs the command as the caller would. It answers only a caller
-with the same rights, so nobody can use it to read files that are closed to them.
+`mem serve` answers the commands that read, one at a time. Its process has imported everything and
+has the model open. It takes the arguments, the folder and the environment of the caller, and runs
+the command as the caller would. It answers only a caller with the same rights, so nobody can use it
+to read files that are closed to them.
 """
 
 import ast
@@ -12,6 +13,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,9 +22,8 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from ..agents.hooks import read_answer
-from ..context import Context, build_context
-from ..errors import BusyError, MemError, NotFoundError, UnavailableError
+from ..api import BusyError, Context, MemError, NotFoundError, UnavailableError, open_all
+from ..context import build_context
 from . import ask
 from .main import load_command, run
 from .terminal import Result, print_message
@@ -182,6 +183,8 @@ class Server:
         if arguments[0] in ask.READING:
             return run(context, arguments), errors.getvalue(), output.getvalue()
         if arguments[:2] == ["hook", "run"]:
+            from ..agents.hooks import read_answer
+
             answer = read_answer(arguments[2], data, context._replace(cleanups=cleanups))
             if answer is not None:
                 self.save = answer.save
@@ -196,6 +199,7 @@ def load_everything(context: Context) -> Any:
     """Import what commands need, and open the model as a command does. None without a model."""
     for command in ask.READING:
         load_command(command)
+    from ..agents.hooks import read_answer  # noqa: F401
     from ..index import open_embedder, prepare_model
 
     with suppress(MemError):  # each command reports it
@@ -217,3 +221,42 @@ def refuse_processes(event: str, _: Any) -> None:
     """Stop a command that wants to start a process: its caller has to run it."""
     if event in FORKING:
         raise NotServedError(event)
+
+
+def run_ui(
+    context: Context,
+    port: Annotated[int, Option(min=0, max=65535, help="Listen on this port; 0 chooses one.")] = 0,
+    browser: Annotated[
+        bool, Option("--browser/--no-browser", help="Open the page in your browser.")
+    ] = True,
+) -> Result:
+    """Show your memory as a web page, for this machine only.
+
+    This command prints the address of the page, which is new each time. To stop the page, press
+    Ctrl-C.
+    """
+    import webbrowser
+
+    from ..index import open_embedder
+    from ..ui.server import PageServer
+
+    # Without a workspace, this command fails and not the page.
+    open_all(context)
+    with suppress(MemError):  # if the model is missing, searches report it
+        context = context._replace(embedder=open_embedder(context.cache_folder, is_bulk=False))
+    server = PageServer(context, port)
+    context.stdout.write(f"{server.url}\n")
+    context.stdout.flush()
+    print_message(context, "press Ctrl-C to stop the page")
+    if browser and context.is_terminal and has_desktop(context):
+        threading.Thread(target=webbrowser.open, args=(server.url_for_browser,)).start()
+    with suppress(KeyboardInterrupt):
+        server.serve_forever()
+    server.server_close()
+    return Result()
+
+
+def has_desktop(context: Context) -> bool:
+    """Return whether a browser can have a window. Otherwise Python starts one in the terminal."""
+    names = ("DISPLAY", "WAYLAND_DISPLAY")
+    return sys.platform == "darwin" or any(context.environment.get(name) for name in names)

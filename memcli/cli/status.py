@@ -10,11 +10,8 @@ from .. import data
 from ..agents.doctor import ERROR, Check, diagnose
 from ..agents.install import list_connections
 from ..agents.table import AGENTS, find_agents, find_project
-from ..api import open_all, open_existing
-from ..context import Context
-from ..errors import UnavailableError, UsageError
+from ..api import Context, UnavailableError, UsageError, open_all, open_existing, open_index
 from ..formats import count_noun
-from ..index import open_index
 from ..store import Workspace, read_log
 from ..team.push import push
 from ..upkeep.check import Finding, find_problems, find_staged_problems, fix_problems

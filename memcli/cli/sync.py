@@ -4,11 +4,8 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ..api import open_existing, open_target
-from ..context import Context
-from ..errors import MemError, UsageError
-from ..store import Workspace
-from ..sync.driver import CONFLICT_CODE, install_driver, merge_for_git
+from ..api import Context, MemError, UsageError, Workspace, open_existing, open_target
+from ..sync.files import CONFLICT_CODE, install_driver, merge_for_git
 from ..sync.report import Item, SyncResult, count_items
 from ..sync.sync import set_up_repository, sync
 from .hook_install import find_program

@@ -9,14 +9,19 @@ from typing import IO, Annotated
 
 from typer import Argument, Option
 
-from ..api import open_existing, open_target
-from ..context import Context
-from ..errors import NotFoundError, RejectedError, UsageError
+from ..api import Context, NotFoundError, RejectedError, UsageError, open_existing, open_target
 from ..formats import CONTROL, SOURCES, count_noun, cut_middle, get_body, parse_time
 from ..index import Index, open_index
 from ..store import MARK, replace_whole
-from ..transfer.backup import format_line, render_document
-from ..transfer.export import Exported, Selection, find_files, find_left_out, read_files
+from ..transfer.export import (
+    Exported,
+    Selection,
+    find_files,
+    find_left_out,
+    format_line,
+    read_files,
+    render_document,
+)
 from ..transfer.importer import Choice, ImportResult, Rejection, import_source
 from ..transfer.items import TransferFile, open_source
 from ..transfer.notes import EXPORTED, render_bundle

@@ -4,9 +4,15 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ..api import open_all, open_existing, open_target
-from ..context import Context
-from ..errors import NotFoundError, RejectedError, UsageError
+from ..api import (
+    Context,
+    NotFoundError,
+    RejectedError,
+    UsageError,
+    open_all,
+    open_existing,
+    open_target,
+)
 from ..formats import build_id, format_history_record, format_time, split_history
 from ..index import open_index, parse_date
 from ..store import (

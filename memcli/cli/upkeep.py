@@ -4,13 +4,17 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ..api import add_gates, open_all, open_existing
-from ..context import Context
-from ..errors import UsageError
+from ..api import Context, UsageError, add_gates, open_all, open_existing, open_index
 from ..formats import count_noun
-from ..index import open_index
-from ..upkeep.decay import check_fraction, check_trusted, find_fading, mark_faded
-from ..upkeep.promote import commit_promotion, promote, remove_lines
+from ..upkeep.lifecycle import (
+    check_fraction,
+    check_trusted,
+    commit_promotion,
+    find_fading,
+    mark_faded,
+    promote,
+    remove_lines,
+)
 from ..upkeep.tend import tend
 from .terminal import Result
 

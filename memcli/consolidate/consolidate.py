@@ -12,9 +12,7 @@ from typing import NamedTuple
 
 from ..errors import ChangedError, LlmError, MemError, UsageError
 from ..index import open_index
-from ..reconcile.admit import write_memories
-from ..reconcile.changes import Outcome, clean_text
-from ..reconcile.forget import forget_described
+from ..reconcile import Outcome, clean_text, forget_described, write_memories
 from ..store import (
     ChangeGroup,
     Replace,
@@ -35,9 +33,16 @@ from .batch import (
     find_due_messages,
     read_pending,
 )
-from .page import build_page_change
-from .plan import Plan, build_plan, build_plan_of_reply
-from .reply import SYSTEM, build_prompt, find_known_memories, parse_reply
+from .compaction import build_page_change
+from .plan import (
+    SYSTEM,
+    Plan,
+    build_plan,
+    build_plan_of_reply,
+    build_prompt,
+    find_known_memories,
+    parse_reply,
+)
 
 COMMAND = "consolidate"
 MOST_FAILURES = 3  # of a language model, in one run

@@ -17,9 +17,8 @@ from ..llm.client import is_configured
 from ..store import Session, Workspace, get_session, list_sessions
 from ..transcripts.importer import import_file
 from .batch import find_due_messages
-from .compaction import HARD_LIMIT, compact_session, needs_compaction
+from .compaction import HARD_LIMIT, compact_session, needs_compaction, shorten_page
 from .consolidate import BatchResult, consolidate_sessions, find_due_sessions
-from .page import shorten_page
 
 LOCK = "consolidate.lock"
 WAIT_SECONDS = 120.0  # for a consolidation in the background, if a person or an agent waits

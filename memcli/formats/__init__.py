@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     )
     from .entry import (
         EPISODIC,
+        FADED,
         FIELDS,
         PROCEDURAL,
         SOURCES,
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
         TRUST,
         TYPES,
         Entry,
+        can_fade,
+        compute_retention,
         distrust_entry,
         edit_entry,
         find_claim,
@@ -60,26 +63,23 @@ if TYPE_CHECKING:
         unlink_line,
     )
     from .records import (
-        HISTORY_HEADING,
-        NOTE_START,
-        Record,
-        format_history_record,
-        format_note,
-        split_history,
-    )
-    from .retention import FADED, can_fade, compute_retention
-    from .session import (
         ANSWERED,
         CONTEXT,
+        HISTORY_HEADING,
         LONGEST_LINE,
+        NOTE_START,
         UNDATED,
         Message,
+        Record,
         find_texts,
+        format_history_record,
+        format_note,
         parse_event,
         parse_events,
         parse_messages,
         read_content,
         read_message,
+        split_history,
         split_lines,
     )
     from .text import (
@@ -125,11 +125,11 @@ __getattr__ = import_lazily(
             "add_month describe_day find_day_in_name format_time parse_end parse_period parse_time"
         ),
         "entry": (
-            "EPISODIC Entry FIELDS PROCEDURAL SOURCES SPELLINGS STATUSES "
-            "STATUS_SPELLINGS TRUST TYPES distrust_entry edit_entry find_claim "
-            "find_new_strings fold_key format_entry is_forgotten_reworded "
-            "read_entry read_file_time read_id read_key read_list read_tags "
-            "replace_body"
+            "EPISODIC Entry FADED FIELDS PROCEDURAL SOURCES SPELLINGS STATUSES "
+            "STATUS_SPELLINGS TRUST TYPES can_fade compute_retention distrust_entry "
+            "edit_entry find_claim find_new_strings fold_key format_entry "
+            "is_forgotten_reworded read_entry read_file_time read_id read_key "
+            "read_list read_tags replace_body"
         ),
         "frontmatter": "FrontmatterError edit format_document get_body get_content parse",
         "ids": "build_id build_slug is_id shorten_id",
@@ -141,12 +141,10 @@ __getattr__ = import_lazily(
             "replace_promoted_line split_sections strip_comments unlink_line"
         ),
         "records": (
-            "HISTORY_HEADING NOTE_START Record format_history_record format_note split_history"
-        ),
-        "retention": "FADED can_fade compute_retention",
-        "session": (
-            "ANSWERED CONTEXT LONGEST_LINE Message UNDATED find_texts parse_event "
-            "parse_events parse_messages read_content read_message split_lines"
+            "ANSWERED CONTEXT HISTORY_HEADING LONGEST_LINE Message NOTE_START "
+            "Record UNDATED find_texts format_history_record format_note "
+            "parse_event parse_events parse_messages read_content read_message "
+            "split_history split_lines"
         ),
         "text": (
             "BYTES_PER_TOKEN CONTROL HIDDEN_MARK LIST_MARK Passage PassageFinder "

@@ -2,8 +2,12 @@
 
 `FIELDS` declares every key once: its type, default, the spellings of other tools, and its text in
 the documentation. Reading, writing, filters and help all come from there.
+
+How far a memory has faded is one number, made of its type, age, use and trust. The formula is the
+decay of the memory system jcode.
 """
 
+import math
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -46,6 +50,18 @@ AGENT_FIELDS = (
     "files",
     "metadata",
 )
+DECAY_DAYS = {
+    "correction": 365.0,
+    "preference": 90.0,
+    "constraint": 90.0,
+    "fact": 30.0,
+    "procedure": 30.0,
+    "lesson": 30.0,
+    "observation": 7.0,
+}
+DEFAULT_DECAY_DAYS = 30.0
+FADED = 0.1
+LASTING_TYPES = ("constraint", "entity", "episode", "summary")
 
 
 class Field(NamedTuple):
@@ -393,3 +409,24 @@ def read_file_time(nanoseconds: int) -> datetime:
     """Return the time of a file, kept within the years that a date can have."""
     seconds = min(max(nanoseconds // 10**9, 0), 253402300799)
     return datetime.fromtimestamp(seconds, UTC)
+
+
+def compute_retention(entry: Any, now: datetime, access_count: int = 0) -> float:
+    """Return e^(−age / decay days) × (1 + ln(accesses + 1)) × trust.
+
+    `entry` is an Entry or IndexedEntry. Its age counts from its latest date. Use can lift the
+    value above 1.
+    """
+    said = parse_time(max(entry.created_at, entry.updated_at))
+    # A clock that went back must not make a memory stronger than new.
+    days = max((now - said).total_seconds() / 86400, 0.0) if said else 0.0
+    decay_days = DECAY_DAYS.get(entry.type, DEFAULT_DECAY_DAYS)
+    use = 1 + math.log(access_count + 1)
+    return float(math.exp(-days / decay_days) * use * entry.trust)
+
+
+def can_fade(entry: Any) -> bool:
+    """Return whether a memory fades at all."""
+    if entry.pinned or entry.type in LASTING_TYPES:
+        return False
+    return not (entry.type == "preference" and entry.source == "user")

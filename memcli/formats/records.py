@@ -1,11 +1,13 @@
-"""HISTORY files and daily notes: dated records in plain Markdown."""
+"""Dated records in plain text: HISTORY files, daily notes, and the events of a conversation."""
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, tzinfo
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .dates import find_day_in_name, format_time, parse_time
+from .text import Problem, find_strings
 
 HISTORY_HEADING = re.compile(
     r"^(?:\ufeff)?## (?P<time>\S+)"
@@ -13,6 +15,19 @@ HISTORY_HEADING = re.compile(
     re.MULTILINE,
 )
 NOTE_START = re.compile(r"^(?:[-*] )?\[(?P<time>\d\d:\d\d)\] ?", re.MULTILINE)
+UNDATED = "isUndated"
+ANSWERED = "requests"  # the type of an event that names a message with answered requests
+# The types of a text part. Codex has two of its own.
+TEXT_TYPES = ("text", "input_text", "output_text")
+LONGEST_LINE = 16 * 1024 * 1024
+# Texts that mem and agents add to prompts, plain or HTML-escaped once or twice. A tag without an
+# end is part of what the user wrote.
+CONTEXT = re.compile(
+    r"(?is)(?:<|&(?:amp;)*lt;)(memory-context|hook_context|system-reminder|environment_context"
+    r"|user_instructions|ide_\w+)\b"
+    # Up to the next tag of the same name, or a text with thousands of tags would take hours.
+    r"(?:(?!(?:<|;)\1\b).)*?(?:<|&(?:amp;)*lt;)/\1(?:>|&(?:amp;)*gt;)"
+)
 
 
 class Record(NamedTuple):
@@ -79,3 +94,102 @@ def split_notes(text: str, path: str, zone: tzinfo) -> Iterator[Record]:
         moment = parse_time(f"{day} {starts[start] or '00:00'}", zone) or parse_time(day, zone)
         timestamp = format_time(moment) if moment else ""
         yield Record(starts[start], timestamp, start, end, text.count("\n", 0, start) + 1)
+
+
+class Message(NamedTuple):
+    """Something that the user or the assistant said."""
+
+    line: int  # of the file, from 1
+    id: str
+    speaker: str  # user, assistant, or a name
+    text: str
+    timestamp: str  # as stored; empty if unknown
+    is_undated: bool = False  # its time is unknown, or that of an imported file
+    is_answered: bool = False  # the prompt hook has carried out its requests
+
+
+def parse_messages(text: str) -> Iterator[Message | Problem]:
+    """Yield the messages of a session, and the lines that are not events.
+
+    Events are accepted with and without `type`. Tool calls, results and system texts are left out.
+    """
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        # A crash can leave zeros at the end of a file.
+        if not line.strip("\ufeff\x00 \t\r"):
+            continue
+        event = parse_event(line)
+        if event is None:
+            if number < len(lines):  # the last line may still be in the middle of being written
+                yield Problem(number, "not a JSON object: skipped")
+            continue
+        message = read_message(event, number)
+        if message is not None:
+            yield message
+
+
+def parse_events(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the line number and the event of every line that is an event."""
+    for number, line in enumerate(text.split("\n"), 1):
+        event = parse_event(line) if line.strip("\ufeff\x00 \t\r") else None
+        if event is not None:
+            yield number, event
+
+
+def find_texts(text: str) -> Iterator[str]:
+    """Yield the texts in a session, without JSON's escapes, and the lines that are not events."""
+    for line in text.split("\n"):
+        event = parse_event(line)
+        yield from [line] if event is None else find_strings(event)
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a session with their ends.
+
+    str.splitlines would also cut at U+2028, which JSON need not escape.
+    """
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+def parse_event(line: str) -> dict[str, Any] | None:
+    """Return the event of a line, or None if it is not a JSON object."""
+    try:
+        event = json.loads(line[:LONGEST_LINE].lstrip("\ufeff"))
+    except (ValueError, RecursionError):
+        return None
+    return event if isinstance(event, dict) else None
+
+
+def read_message(event: Mapping[str, Any], line: int) -> Message | None:
+    """Return the message of an event, or None for other events."""
+    if event.get("type", "message") not in ("message", "user", "assistant"):
+        return None
+    role = str(event.get("role") or event.get("type") or "user")
+    content = event.get("content", event.get("text"))
+    text = read_content(content).strip()
+    if (role in ("system", "tool", "message") and not event.get("name")) or not text:
+        return None
+    moment = parse_time(str(event.get("timestamp", "")))
+    speaker = str(event.get("name") or role)
+    # JSON can spell a lone surrogate, which no file can store.
+    speaker, message_id = (
+        name.encode("utf-8", "replace").decode() for name in (speaker, str(event.get("id", "")))
+    )
+    is_undated = moment is None or bool(event.get(UNDATED))
+    timestamp = format_time(moment) if moment else ""
+    return Message(line, message_id, speaker, text, timestamp, is_undated)
+
+
+def read_content(content: Any) -> str:
+    """Return the text of a message, which may be a list of parts."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    texts = []
+    for part in content:
+        if isinstance(part, dict) and part.get("type", "text") in TEXT_TYPES:
+            part = part.get("text")
+        if isinstance(part, str):
+            texts.append(part)
+    return "\n".join(texts)

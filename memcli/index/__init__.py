@@ -20,10 +20,9 @@ if TYPE_CHECKING:
         find_files,
         parse_date,
     )
-    from .forgotten import ForgottenTexts
     from .index import COLUMNS, KINDS, Index, IndexedEntry, build_entry, open_index
     from .model import open_embedder, prepare_model
-    from .reader import ParsedFile, read_entry_file
+    from .reader import ForgottenTexts, ParsedFile, read_entry_file
     from .refresh import Progress
     from .scan import list_all_files, read_ignored_patterns, remove_leftovers, scan_workspace
     from .settled import is_settled
@@ -44,10 +43,9 @@ __getattr__ = import_lazily(
         "filters": (
             "Filter build_chunk_sql build_filter build_sql find_entries find_files parse_date"
         ),
-        "forgotten": "ForgottenTexts",
         "index": "COLUMNS Index IndexedEntry KINDS build_entry open_index",
         "model": "open_embedder prepare_model",
-        "reader": "ParsedFile read_entry_file",
+        "reader": "ForgottenTexts ParsedFile read_entry_file",
         "refresh": "Progress",
         "scan": "list_all_files read_ignored_patterns remove_leftovers scan_workspace",
         "settled": "is_settled",

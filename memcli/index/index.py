@@ -22,8 +22,8 @@ from .settled import is_settled
 if TYPE_CHECKING:
     import numpy as np
 
-    from .forgotten import ForgottenTexts
     from .model import Embedder, Matrix
+    from .reader import ForgottenTexts
 
 KINDS: tuple[str, ...] = ("entry", "memory", "history", "note", "session", "document")
 
@@ -239,7 +239,7 @@ class Index:
 
     def load_forgotten(self) -> "ForgottenTexts":
         """Return the texts that must not be shown."""
-        from .forgotten import load_forgotten
+        from .reader import load_forgotten
 
         return load_forgotten(self.database, self.workspace)
 

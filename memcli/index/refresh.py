@@ -60,7 +60,7 @@ def refresh(
             database.try_set_meta("seen", digest)
         return False
     # Most refreshes find nothing, and need not know how a file is read.
-    from .forgotten import load_forgotten
+    from .reader import load_forgotten
     from .writer import apply_forgotten, delete_file, refresh_file
 
     note_purged_texts(database, workspace, [row[1] for row in deleted])

@@ -18,8 +18,7 @@ from ..formats import (
 )
 from ..store import Workspace
 from .database import Database
-from .forgotten import ForgottenTexts, load_forgotten
-from .reader import ParsedFile, parse_file, read_bytes
+from .reader import ForgottenTexts, ParsedFile, load_forgotten, parse_file, read_bytes
 from .scan import format_path
 from .words import build_index_text, fold_letters
 

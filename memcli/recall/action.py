@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from ..formats import WORD, cut_middle
-from .lookup import Find, Memory, Places, RatedMemory, build_context
+from .lookup import Find, Memory, Places, RatedMemory, Shown, build_context
 from .match import (
     ABOUT,
     ENOUGH,
@@ -28,7 +28,6 @@ from .match import (
     rate_rule,
     stem_word,
 )
-from .shown import Shown
 
 Tool = Mapping[str, Any]
 EDIT_KEYS = ("file_path", "notebook_path", "path", "filePath")

@@ -24,10 +24,10 @@ from ..formats import (
     split_words,
 )
 from ..index import Filter, Index, IndexedEntry, get_stop_words, open_index
-from ..search.query import stem_word
+from ..search.ranking import stem_word
 from ..search.search import Hit, SearchOptions, build_snippet, search, split_sentences
 from ..store import Workspace, save_private
-from .shown import RECORD_TIME, Shown
+from .lookup import RECORD_TIME, Shown
 from .visible import is_passage_for, is_recallable, read_body, read_passage
 
 LAYERS = ("working", "episodic", "semantic", "procedural")

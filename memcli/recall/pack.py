@@ -14,6 +14,7 @@ from ..index import open_index
 from ..store import Workspace
 from .lookup import (
     Budget,
+    Shown,
     escape_text,
     get_new_sentences,
     render_context,
@@ -22,7 +23,6 @@ from .lookup import (
 )
 from .memories import LAYERS, Memory, find_memories
 from .prompt import LIMITS, describe_memory, record_access, shorten_prompt
-from .shown import Shown
 from .visible import is_passage_for, list_records, read_page
 
 FORMATS = ("context", "block", "json")

@@ -15,9 +15,8 @@ from ..errors import UnavailableError
 from ..formats import cut_middle
 from ..index import UNSPACED, get_stop_words, open_index
 from ..store import Workspace
-from .lookup import Budget, get_new_sentences, join_marks, render_context, render_memory
+from .lookup import Budget, Shown, get_new_sentences, join_marks, render_context, render_memory
 from .memories import LAYERS, Memory, find_memories, save_queue, start_late_search, take_queue
-from .shown import Shown
 from .visible import OUTDATED, describe_changed_files
 
 LIMITS = {"working": 6, "episodic": 8, "semantic": 6, "procedural": 4}

@@ -10,19 +10,20 @@ from dataclasses import dataclass, field
 
 from ..formats import BYTES_PER_TOKEN, HEADING, WORD, count_noun, count_tokens
 from ..index import Index, IndexedEntry, open_index
-from ..reconcile.pairs import find_outdated_ids
+from ..reconcile import find_outdated_ids
 from ..search.search import split_sentences
 from ..store import Workspace, name_session, read_session
 from .lookup import (
     CLOSING,
     OPENING,
+    START_TIME,
     Budget,
+    Shown,
     cut_at_sentence,
     escape_text,
     get_new_sentences,
     render_line,
 )
-from .shown import START_TIME, Shown
 from .visible import OUTDATED, is_passage_for, is_recallable, list_records, read_body, read_page
 
 PROTOCOL = """\

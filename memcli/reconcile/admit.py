@@ -35,24 +35,22 @@ from ..store import (
     read_file,
     report_progress,
 )
+from .changes import Draft as Draft
 from .changes import (
+    Neighbors,
     Outcome,
     Related,
-    build_related,
-    can_replace,
-    edit_file,
-    find_same_key,
-    follow_promoted_lines,
-    mask_text,
-)
-from .draft import Draft as Draft
-from .draft import (
-    Neighbors,
     build_entry,
     build_inbox_entry,
     build_path,
+    build_related,
+    can_replace,
     complete_draft,
+    edit_file,
+    find_same_key,
+    follow_promoted_lines,
     hide_secrets,
+    mask_text,
     read_inbox,
 )
 

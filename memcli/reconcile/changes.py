@@ -1,21 +1,55 @@
-"""Changes of entries and of their lines in MEMORY.md, ready to commit, and their outcomes."""
+"""Drafts of memories, the changes of files that save them, and the outcomes.
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+A draft is a memory that somebody wants to save. The inbox has the memories about which a person
+decides. Nothing in it is searched or recalled.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from ..errors import MemError, RejectedError
+from ..errors import MemError, RejectedError, UsageError
 from ..formats import (
     CONTROL,
+    SOURCES,
+    TRUST,
+    TYPES,
+    Entry,
     FrontmatterError,
+    build_id,
+    build_slug,
     edit_entry,
     find_promoted_lines,
     fold_key,
+    format_time,
+    is_id,
+    parse,
+    parse_time,
+    read_entry,
     replace_body,
     replace_promoted_line,
+    summarize,
 )
 from ..index import ForgottenTexts, Index, IndexedEntry, open_index
-from ..store import Append, Commit, Replace, Workspace, read_file, redact_text
+from ..search.names import get_entry
+from ..store import Append, ChangeGroup, Commit, Replace, Workspace, commit, read_file, redact_text
+
+UNDECIDED_DAYS = 90
+RULE = re.compile(r"(?:please )?(?:always|never|do not|don't|from now on)\b", re.IGNORECASE)
+PREFERENCE = re.compile(r"(?:i|we|(?:the )?user|\w+)(?: \w+)? prefers?\b", re.IGNORECASE)
+DENIED = re.compile(r", (?:and )?not (?:an? |the |in |on |at |to )?([\w./:@#-]{2,40})[.!]?$")
+LIST_FIELDS = ("tags", "aliases", "files", "sources")
+# The fields that an entry copies from a draft, and a draft from an entry in the inbox.
+COPIED_FIELDS = (
+    *LIST_FIELDS,
+    *("type", "title", "key", "project", "owner", "confidence", "pinned", "metadata"),
+    *("created_at", "updated_at", "expires_at"),
+)
 
 
 @dataclass
@@ -182,3 +216,220 @@ def clean_text(workspace: Workspace, text: str) -> str:
     # A line of a conflict that somebody pasted is not a conflict of the file.
     lines = (f" {line}" if line[:7] in ("<" * 7, ">" * 7) else line for line in clean.split("\n"))
     return "\n".join(lines)
+
+
+@dataclass
+class Draft:
+    """A memory that somebody wants to save."""
+
+    body: str
+    type: str = ""
+    title: str = ""
+    tags: Sequence[str] = ()
+    aliases: Sequence[str] = ()
+    key: str = ""
+    project: str = ""
+    owner: str = ""
+    source: str = "inferred"
+    confidence: float | None = None
+    pinned: bool = False
+    expires_at: str = ""
+    created_at: str = ""  # empty: now
+    updated_at: str = ""  # empty: when it was created
+    is_dated: bool = False  # whether `created_at` was given
+    is_undated: bool = False  # its conversation has no times, so it may be older than it seems
+    is_typed: bool = False  # whether `type` was given
+    files: Sequence[str] = ()
+    sources: Sequence[str] = ()  # the messages that said it: each confirms a memory once
+    metadata: dict[str, Any] = field(default_factory=dict)
+    path: str = ""  # relative to the folder of entries
+    supersedes: Sequence[str] = ()
+    corrects: str = ""  # words of the statement that this one corrects
+    allow_secrets: bool = False
+    redact_secrets: bool = False
+    id: str = ""
+    inbox_path: str = ""  # a person accepted it from this file of the inbox
+
+    @property
+    def text(self) -> str:
+        return self.body.strip() or self.title
+
+    @property
+    def trust(self) -> float:
+        return TRUST[self.source]
+
+
+class Neighbors(NamedTuple):
+    """The memories that are close to a draft."""
+
+    similar: Sequence[IndexedEntry] = ()
+    forgotten: IndexedEntry | None = None
+    replaced: Sequence[IndexedEntry] = ()  # it corrects them, or a model says so
+
+
+def complete_draft(index: Index, draft: Draft, default_project: str | None = None) -> Draft:
+    """Fill in the defaults of the workspace, and the key of a replaced memory.
+
+    `default_project` is the project of a draft that names none; None: that of the workspace.
+    """
+    if not draft.text:
+        raise RejectedError("the memory is empty", 'write some text: mem write "…"')
+    if draft.source not in SOURCES:
+        raise UsageError(f"unknown source {draft.source!r}", f"one of: {', '.join(SOURCES)}")
+    if draft.type and draft.type not in TYPES:
+        raise UsageError(f"unknown type {draft.type!r}", f"one of: {', '.join(TYPES)}")
+    workspace = index.workspace
+    # In the user's own workspace, memories of several projects live together.
+    project = workspace.project if workspace.is_own else str(workspace.settings["project"])
+    if default_project is not None:
+        project = default_project
+    replaced = [get_entry(index, name).key for name in draft.supersedes]
+    said_at = parse_time(draft.created_at) if draft.created_at else workspace.now
+    if said_at is None:
+        raise UsageError(f"cannot read the date {draft.created_at!r}", "for example: 2026-11-28")
+    return replace(
+        draft,
+        key=draft.key or next((key for key in replaced if key), ""),
+        type=draft.type or guess_type(draft.text),
+        is_typed=bool(draft.type),
+        owner=draft.owner or str(workspace.settings["owner"]),
+        project=draft.project or project,
+        # Nothing was said in the future, whatever another machine's clock says.
+        created_at=format_time(min(said_at, workspace.now)),
+        is_dated=bool(draft.created_at),
+        corrects=draft.corrects or find_denied_value(draft.text),
+    )
+
+
+def guess_type(text: str) -> str:
+    """Return the type of a memory from its first words. Agents are reminded of rules."""
+    if RULE.match(text):
+        return "constraint"
+    return "preference" if PREFERENCE.match(text) else "fact"
+
+
+def find_denied_value(text: str) -> str:
+    """Return the wrong value in a sentence: S3 in "GCS, not S3"."""
+    match = DENIED.search(text)
+    return match[1] if match else ""
+
+
+def build_entry(workspace: Workspace, draft: Draft) -> Entry:
+    fields = {name: getattr(draft, name) for name in COPIED_FIELDS}
+    for name in LIST_FIELDS:
+        fields[name] = tuple(fields[name])
+    fields["updated_at"] = max(draft.updated_at, draft.created_at)
+    # Ids sort by the time of creation.
+    return Entry(
+        id=draft.id or build_id("mem", get_moment(workspace, draft), workspace.context.noise),
+        body=draft.body.strip(),
+        source=draft.source,
+        trust=draft.trust,
+        **fields,
+    )
+
+
+def build_path(workspace: Workspace, draft: Draft, entry: Entry) -> str:
+    """Return the path of a new entry: the month, its first words, and the end of its id."""
+    if draft.path:
+        if any(part.startswith(".") for part in PurePosixPath(draft.path).parts):
+            raise RejectedError(f"{draft.path} is hidden or outside", "choose another --path")
+        name = draft.path if draft.path.endswith(".md") else f"{draft.path}.md"
+        return workspace.entries_folder + name.removeprefix(workspace.entries_folder)
+    moment = get_moment(workspace, draft)
+    has_secrets = draft.redact_secrets or draft.allow_secrets
+    slug = "" if has_secrets else build_slug(entry.title or summarize(entry.body))
+    name = f"{slug}-{entry.id[-6:]}" if slug else entry.id[-6:]
+    return f"{workspace.entries_folder}{moment.astimezone(workspace.zone):%Y-%m}/{name}.md"
+
+
+def get_moment(workspace: Workspace, draft: Draft) -> datetime:
+    """Return the time of creation. The time of the command has milliseconds."""
+    return (parse_time(draft.created_at) if draft.is_dated else None) or workspace.now
+
+
+def hide_secrets(
+    workspace: Workspace, drafts: Sequence[Draft], outcomes: Sequence[Outcome]
+) -> None:
+    """Leave no secret in the sentences that the terminal and the undo log show."""
+    for draft, outcome in zip(drafts, outcomes, strict=True):
+        if draft.redact_secrets:
+            outcome.text = summarize(redact_text(workspace, draft.text))
+        elif draft.allow_secrets:
+            outcome.text = outcome.path  # the sentence may contain a secret
+
+
+@dataclass
+class InboxItem:
+    """A memory in the inbox."""
+
+    id: str
+    path: str
+    text: str  # in one line, masked
+    reason: str  # why a person decides
+    added_at: str
+    entry: Entry
+
+
+def build_inbox_entry(workspace: Workspace, entry: Entry, reason: str) -> tuple[str, Entry]:
+    """Return the path and the entry of a memory in the inbox."""
+    path = f"{workspace.prefix}inbox/{entry.id}.md"
+    return path, replace(entry, reason=reason, updated_at=workspace.stamp)
+
+
+def list_inbox(workspace: Workspace) -> list[InboxItem]:
+    """Return the memories in the inbox, the oldest first."""
+    items = []
+    forgotten = open_index(workspace, refresh_first=False).load_forgotten()
+    for path, entry in read_inbox(workspace):
+        text = mask_text(workspace, entry.summary, forgotten)
+        reason = mask_text(workspace, entry.reason, forgotten)
+        items.append(InboxItem(entry.id, path, text, reason, entry.updated_at, entry))
+    return sorted(items, key=lambda item: (item.added_at, item.id))
+
+
+def read_inbox(workspace: Workspace) -> Iterator[tuple[str, Entry]]:
+    """Yield the path and the entry of each file in the inbox, as it is."""
+    folder = f"{workspace.prefix}inbox"
+    names: list[str] = []
+    with suppress(OSError):
+        names = [name for name in os.listdir(workspace.root / folder) if name.endswith(".md")]
+    for path in (f"{folder}/{name}" for name in sorted(names)):
+        try:
+            text = read_file(workspace, path)
+            document = parse(text or "")
+        except (OSError, ValueError):
+            continue  # a file that mem did not write
+        if text is not None:  # as a link has none
+            yield path, read_entry(document, path, workspace.now)[0]
+
+
+def build_inbox_draft(workspace: Workspace, item: InboxItem) -> Draft:
+    """Return the draft of a memory that a person accepts."""
+    entry = item.entry
+    # A clone can bring an inbox along.
+    source = entry.source if entry.source in ("user", "observed") else "inferred"
+    return Draft(
+        entry.body,
+        source=source if workspace.is_trusted else "inferred",
+        id=entry.id if is_id(entry.id) else "",
+        inbox_path=item.path,
+        **{name: getattr(entry, name) for name in COPIED_FIELDS},
+    )
+
+
+def find_old_inbox(workspace: Workspace) -> list[str]:
+    """Return the ids of memories that nobody decided about."""
+    oldest = format_time(workspace.now - timedelta(days=UNDECIDED_DAYS))
+    return [item.id for item in list_inbox(workspace) if item.added_at < oldest]
+
+
+def delete_inbox(
+    workspace: Workspace, ids: Sequence[str], *, command: str = "tend", actor: str = "hook"
+) -> Commit:
+    """Delete memories that nobody decided about."""
+    items = [item for item in list_inbox(workspace) if item.id in ids]
+    groups = [
+        ChangeGroup([Replace(item.path, read_file(workspace, item.path), None)]) for item in items
+    ]
+    return commit(workspace, command, groups, summary=f"inbox: {len(items)}", actor=actor)

@@ -9,8 +9,15 @@ from ..formats import build_digest, summarize_texts
 from ..index import Index, IndexedEntry, open_index
 from ..store import Append, ChangeGroup, Commit, Replace, Workspace, commit, hold_lock, read_file
 from .admit import Admission
-from .changes import edit_file, follow_promoted_lines
-from .draft import InboxItem, build_inbox_draft, build_path, complete_draft, list_inbox
+from .changes import (
+    InboxItem,
+    build_inbox_draft,
+    build_path,
+    complete_draft,
+    edit_file,
+    follow_promoted_lines,
+    list_inbox,
+)
 from .pairs import (
     Pair,
     add_distinct_id,

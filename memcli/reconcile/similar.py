@@ -11,7 +11,7 @@ from ..errors import LlmError, RejectedError, UnavailableError
 from ..formats import get_content, split_words
 from ..index import KINDS, Index, IndexedEntry, find_content_words
 from ..store import Workspace
-from .draft import Draft, Neighbors
+from .changes import Draft, Neighbors
 
 if TYPE_CHECKING:
     import numpy as np

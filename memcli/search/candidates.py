@@ -24,8 +24,7 @@ from ..index import (
     read_passages,
 )
 from .names import find_named
-from .query import Term, stem_word
-from .ranking import LONG_TURN_MALUS, ScoredChunk, get_bonus
+from .ranking import LONG_TURN_MALUS, ScoredChunk, Term, get_bonus, stem_word
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,8 +19,7 @@ from ..formats import (
 from ..index import Filter, Index, open_index
 from ..store import Workspace
 from .candidates import Candidate, build_candidates, put_later_first
-from .query import Term, look_up_terms
-from .ranking import ScoredChunk, rank_by_meaning_and_words, rank_by_words
+from .ranking import ScoredChunk, Term, look_up_terms, rank_by_meaning_and_words, rank_by_words
 
 EMBED_SECONDS = 2.0  # of new text, before a search answers
 CANDIDATES = 60  # chunks whose titles, speakers and texts are compared

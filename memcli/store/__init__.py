@@ -106,7 +106,7 @@ if TYPE_CHECKING:
 __getattr__ = import_lazily(
     __name__,
     {
-        "files": "is_ignored open_lock read_patterns read_small_text replace_whole save_private",
+        "files": ("is_ignored open_lock read_patterns read_small_text replace_whole save_private"),
         "gates": (
             "build_forgotten_gate check_agent check_characters check_secrets "
             "find_secret_problems has_secret_name redact_text"
@@ -136,8 +136,9 @@ __getattr__ = import_lazily(
             "get_target_workspace get_workspaces open_folder parse_purged_ids"
         ),
         "writer": (
-            "Append ChangeGroup Commit Replace check_group commit commit_one hold_lock "
-            "locate read_file read_text remove_temporary_file report_progress write_atomically"
+            "Append ChangeGroup Commit Replace check_group commit commit_one "
+            "hold_lock locate read_file read_text remove_temporary_file "
+            "report_progress write_atomically"
         ),
     },
 )

@@ -1,15 +1,21 @@
-"""Choose the files that git sends, and merge two commits without the work tree."""
+"""Choose the files that git sends, and merge two commits without the work tree.
+
+git calls the merge driver for files of a memory in a project's repository.
+"""
 
 import json
+import shlex
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from os.path import lexists
+from pathlib import Path
 from typing import NamedTuple
 
 from .. import __version__
-from ..errors import MemError, NotFoundError, RejectedError, UsageError
+from ..context import Context
+from ..errors import BusyError, MemError, NotFoundError, RejectedError, UsageError
 from ..formats import (
     Entry,
     FrontmatterError,
@@ -37,10 +43,14 @@ from ..store import (
     commit_one,
     find_secret_problems,
     is_ignored,
+    open_folder,
     parse_purged_ids,
     read_file,
     read_small_text,
+    read_text,
+    run_git,
     save_private,
+    write_atomically,
 )
 from .git import REGULAR, Blob, GitError, Repository
 from .merge import build_copy_path, merge_file
@@ -53,6 +63,13 @@ NEUTRAL_NAMES = (".", "README", "LICENSE", "COPYING")
 ATTRIBUTES = ("*.md merge=mem", "purged.txt merge=mem", "mem.yaml merge=mem")
 Files = dict[str, Blob | None]
 """Files of a merged tree by path. None means that the file is deleted."""
+# If a driver cannot run, git counts the file as merged. The last command marks conflicts instead.
+COMMAND = (
+    "{program} merge-driver %O %A %B %L %P; code=$?; test $code = 0 && exit 0;"
+    " test $code = {conflict} && exit 1;"
+    " git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B"
+)
+CONFLICT_CODE = 3
 
 
 def check_own_repository(workspace: Workspace) -> None:
@@ -365,3 +382,42 @@ def remove_promoted_lines(page: str, purged_ids: Iterable[str]) -> str:
     for purged_id in promoted.intersection(purged_ids):
         page = replace_promoted_line(page, purged_id, None)
     return page
+
+
+def install_driver(workspace: Workspace, program: Sequence[str]) -> bool:
+    """Add the driver to the configuration of this clone, if possible.
+
+    A clone brings .gitattributes along, but no commands: git would not run them.
+    """
+    command = COMMAND.format(program=shlex.join(program), conflict=CONFLICT_CODE)
+    try:
+        for name, value in (("name", "Merge memories"), ("driver", command)):
+            run_git(workspace.root, "config", f"merge.mem.{name}", value)
+    except (NotFoundError, BusyError):
+        return False
+    return True
+
+
+def share_attributes(workspace: Workspace) -> None:
+    """List the files that the driver merges in the shared .gitattributes."""
+    change = change_attributes(workspace)
+    if change.before != change.after:
+        commit_one(workspace, "init", [change], actor="hook")
+
+
+def merge_for_git(
+    context: Context, base: Path, ours: Path, theirs: Path, size: int, path: Path
+) -> str:
+    """Merge three temporary files of git into the second, and return the conflict.
+
+    `size` is the length of conflict markers. `path` is the file in the work tree.
+    """
+    kind, name = "entry", path.name
+    roots = [folder for folder in path.parents if (folder / MARK).is_file()]
+    if roots:
+        name = path.relative_to(roots[0]).as_posix()
+        kind = open_folder(context, roots[0], "", None).get_kind(name)
+    texts = [read_text(file) for file in (base, ours, theirs)]
+    merged = merge_file(kind, name, texts[0] or None, texts[1], texts[2], size)
+    write_atomically(ours, (merged.text or "").encode("utf-8", "surrogateescape"))
+    return merged.conflict

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from ..formats import FrontmatterError, count_noun, parse, read_entry
 from ..index import Index
-from ..reconcile.changes import mask_text
-from ..reconcile.pairs import find_conflicts
+from ..reconcile import find_conflicts, mask_text
 from ..store import Workspace
 from .git import Repository
 

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from ..errors import BusyError, MemError, NotFoundError, RejectedError
 from ..index import open_index
-from ..reconcile.purge import purge_entries
+from ..reconcile import purge_entries
 from ..store import (
     MARK,
     Workspace,

@@ -23,7 +23,7 @@ from ..index import (
     split_query,
     store_file,
 )
-from ..search.query import stem_word
+from ..search.ranking import stem_word
 from ..search.search import SearchOptions, SearchResult, search_workspace
 from ..store import Workspace
 from .connection import SEARCH_SECONDS, Team, find_space, open_team

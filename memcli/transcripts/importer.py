@@ -25,7 +25,6 @@ from ..store import (
     name_session,
     read_line,
 )
-from . import copilot, cursor, cursor_database, gemini, opencode
 from .reader import DATABASES, list_formats, read_file
 from .transcript import (
     JsonObject,
@@ -249,15 +248,14 @@ def find_work_folder(path: Path, near: Sequence[Path] = ()) -> Path:
     if path.parent.name in DATABASES:
         objects: Iterable[JsonObject] = DATABASES[path.parent.name].read_conversation(path)
     else:
-        for module in (cursor, gemini):
-            folder = module.find_folder_of_path(path, near)
+        for find_folder_of_path in list_functions("find_folder_of_path"):
+            folder = find_folder_of_path(path, near)
             if folder:
                 return Path(folder)
         with path.open("rb") as file:
             head = file.read(256 * 1024).decode("utf-8", "replace")
         objects = (data for _, data in parse_events(head))
-    modules = (gemini, copilot, opencode, cursor_database)
-    finders = (find_folder, *(module.find_folder for module in modules))
+    finders = [find_folder, *list_functions("find_folder")]
     with suppress(MemError, ValueError, TypeError):
         for data in objects:
             for find in finders:
@@ -291,6 +289,11 @@ def is_deleted_worktree(work_folder: Path, repository: Repository) -> bool:
     name = repository.project.lower()
     is_named = any(part == name or part.startswith(f"{name}-worktree") for part in parts)
     return is_named and any("worktree" in part for part in parts)
+
+
+def list_functions(name: str) -> list[Callable[..., str]]:
+    """Return a function that only some formats have, of each format that has it."""
+    return [getattr(format_, name) for format_ in list_formats() if hasattr(format_, name)]
 
 
 def find_folder(data: JsonObject) -> str:

@@ -1,9 +1,9 @@
 """Read the conversations in a file, in any known format.
 
 A format is a module with NAME, FOLDER_VARIABLE, FOLDER, PATTERNS, is_line and read_lines, and
-perhaps find_session_id and find_folder_of_path. A format that stores all conversations in a
-database also has DATABASE, list_conversations and read_conversation. Other packages add formats
-under the entry point `mem.transcripts`.
+perhaps find_session_id, find_folder and find_folder_of_path. A format that stores all conversations
+in a database also has DATABASE, list_conversations and read_conversation. Other packages add
+formats under the entry point `mem.transcripts`.
 """
 
 import io
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import tzinfo
 from functools import cache
+from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
 from types import ModuleType
@@ -21,17 +22,7 @@ from typing import IO, Any, TextIO
 
 from ..errors import NotFoundError
 from ..formats import LONGEST_LINE, CutOffError, JsonStream, parse_event, parse_events
-from . import (
-    chat_text,
-    claude_code,
-    codex,
-    copilot,
-    cursor,
-    cursor_database,
-    exports,
-    gemini,
-    opencode,
-)
+from . import chat_text, cursor, exports
 from .transcript import JsonObject, Transcript, build_message, get_objects
 
 HEAD = 64 * 1024  # bytes or characters by which a format is recognized
@@ -40,7 +31,10 @@ LARGEST_DOCUMENT = 64 * 1024 * 1024  # characters of a text that is read whole
 DETECTION_LINES = 20
 JSON_START = re.compile(r"\{|\[\s*\{")  # not `[10:30] User: …`
 BLANK = "\ufeff\x00 \t\r\n"  # a crash can leave zeros at the end of a file
-DATABASES = {module.DATABASE: module for module in (cursor_database, opencode)}
+# Lines of Cursor have the same keys as those of Claude Code, and fewer.
+OWN = ("cursor", "cursor_database", "claude_code", "codex", "copilot", "gemini", "opencode")
+OWN_FORMATS = [import_module(f".{name}", __package__) for name in OWN]
+DATABASES = {format_.DATABASE: format_ for format_ in OWN_FORMATS if hasattr(format_, "DATABASE")}
 
 
 @cache
@@ -48,9 +42,7 @@ def list_formats() -> list[ModuleType]:
     """Return the modules of all transcript formats."""
     from importlib.metadata import entry_points
 
-    # Lines of Cursor have the same keys as those of Claude Code, and fewer.
-    own = (cursor, cursor_database, claude_code, codex, copilot, gemini, opencode)
-    return [*own, *(item.load() for item in entry_points(group="mem.transcripts"))]
+    return [*OWN_FORMATS, *(item.load() for item in entry_points(group="mem.transcripts"))]
 
 
 def read_file(

@@ -15,8 +15,7 @@ from pathlib import Path
 from ..errors import MemError, RejectedError, UsageError
 from ..formats import Entry, build_words_digest, count_noun, format_entry, parse_time, summarize
 from ..index import Index, open_index
-from ..reconcile.admit import write_memories
-from ..reconcile.draft import Draft, build_entry, build_path, complete_draft
+from ..reconcile import Draft, build_entry, build_path, complete_draft, write_memories
 from ..store import (
     ChangeGroup,
     Commit,
@@ -31,10 +30,9 @@ from ..store import (
 from ..transcripts import exports, reader
 from ..transcripts.importer import import_transcript
 from ..transcripts.transcript import Transcript
-from .backup import read_jsonl, read_markdown
-from .fields import build_stable_id
+from .export import read_jsonl, read_markdown
 from .files import FilePlanner, PlannedFile, read_file_entry
-from .items import BadItem, Item, Read, Source, TransferFile
+from .items import BadItem, Item, Read, Source, TransferFile, build_stable_id
 from .notes import read_bundle, read_notes
 from .records import read_csv, read_json, read_sqlite
 

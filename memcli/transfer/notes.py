@@ -26,8 +26,7 @@ from ..formats import (
     split_history,
     summarize,
 )
-from .files import read_file_entry
-from .folders import ZIP_ERRORS, Member, describe, list_members, open_member
+from .files import ZIP_ERRORS, Member, describe, list_members, open_member, read_file_entry
 from .items import BadItem, Item, Read, Source, TransferFile
 
 NOTE_ENDINGS = (".md", ".markdown")

@@ -16,17 +16,21 @@ from urllib.parse import quote
 
 from ..errors import UsageError
 from ..formats import BLANK, CutOffError, JsonStream, LongValue, count_noun
-from ..reconcile.draft import Draft
-from .fields import (
+from ..reconcile import Draft
+from .items import (
     FIELD_NAMES,
+    LARGEST_TEXT_LINE,
     TEXT,
+    BadItem,
+    Item,
+    Source,
     build_content,
     build_stable_id,
     find_field,
     find_text,
+    iterate_lines,
     read_date,
 )
-from .items import LARGEST_TEXT_LINE, BadItem, Item, Source, iterate_lines
 
 Record = dict[str, Any]
 Place = tuple[str, Record | BadItem]

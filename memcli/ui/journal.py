@@ -8,8 +8,19 @@ from ..index import open_index
 from ..store import Record, find_undone_numbers, read_log
 from ..upkeep.memory_history import find_events
 from ..upkeep.statistics import count_everything, count_pending, count_usage
-from .frame import Page, Request, build_sheet, describe_record, link_memory, render_undo
-from .html import Content, Html, fill, link_button, render_markdown
+from .html import (
+    Content,
+    Html,
+    Page,
+    Request,
+    build_sheet,
+    describe_record,
+    fill,
+    link_button,
+    link_memory,
+    render_markdown,
+    render_undo,
+)
 
 DAYS = 14
 CHANGES = 200

@@ -8,15 +8,20 @@ from ..formats import STATUSES, TYPES, count_noun, get_body, split_words
 from ..index import Filter, build_filter, build_sql, open_index
 from ..search.names import get_link_names
 from ..search.search import Hit, SearchOptions, search, search_workspace
-from .frame import OpenFile, Page, Request, link_memory, render_button, render_form
 from .html import (
     Content,
     Html,
+    OpenFile,
+    Page,
+    Request,
     fill,
     fill_file,
     highlight,
     link,
     link_button,
+    link_memory,
+    render_button,
+    render_form,
     render_markdown,
     render_options,
 )

@@ -6,22 +6,38 @@ a random token. The token is part of the path and not a cookie, because browsers
 every port of this machine.
 """
 
+import posixpath
 import sys
 import threading
 from collections.abc import Callable
 from functools import partial
+from glob import escape
 from hmac import compare_digest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from ..api import add_gates, open_all
-from ..context import Context
-from ..errors import MemError, UsageError
-from .frame import Request, build_error_page, get_status, render_page
-from .views import ACTIONS, VIEWS, Image, View
+from ..api import Context, MemError, NotFoundError, UsageError, add_gates, open_all
+from ..store import locate
+from .edit import (
+    answer_question,
+    forget_memory,
+    open_in_editor,
+    restore_memory,
+    save,
+    save_task,
+    show_edit,
+    show_new,
+    show_pending,
+    show_review,
+    undo_command,
+    write_memory,
+)
+from .html import IMAGES, Page, Request, build_error_page, get_status, render_page
+from .journal import show_changes, show_days, show_history, show_insights
+from .memories import show_memories, show_memory
 
 ADDRESS = "127.0.0.1"
 MOST_BYTES = 4 << 20  # of a request
@@ -51,6 +67,56 @@ HEADERS = {
 PLAIN = {"Content-Type": "text/plain; charset=utf-8"}
 # An image with a script must do nothing, also if it is opened alone.
 IMAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+LARGEST_IMAGE = 32 << 20  # bytes
+
+
+class Image(NamedTuple):
+    """An image of the workspace."""
+
+    data: bytes
+    kind: str
+
+
+def read_image(request: Request) -> Image:
+    """Return an image of the workspace. Raises NotFoundError or OutsideError."""
+    path = request.get("path")
+    kind = IMAGES.get(posixpath.splitext(path)[1].lower())
+    root = request.workspace.root
+    file = locate(root, path)
+    if not file.is_file() and "/" not in path:
+        # Obsidian finds an embedded image by its name alone.
+        found = [item for item in root.rglob(escape(path)) if item.is_file()]
+        file = locate(root, found[0].relative_to(root).as_posix()) if found else file
+    if kind is None or not file.is_file() or file.stat().st_size > LARGEST_IMAGE:
+        raise NotFoundError(f"no image {path!r}")
+    return Image(file.read_bytes(), kind)
+
+
+View = Callable[[Request], Page | Image | str]
+"""A view returns what to show; an action returns the address to show next."""
+VIEWS: dict[str, View] = {
+    "memories": show_memories,
+    "memory": show_memory,
+    "edit": show_edit,
+    "new": show_new,
+    "history": show_history,
+    "review": show_review,
+    "pending": show_pending,
+    "file": read_image,
+    "days": show_days,
+    "changes": show_changes,
+    "insights": show_insights,
+}
+ACTIONS: dict[str, View] = {
+    "save": save,
+    "task": save_task,
+    "write": write_memory,
+    "forget": forget_memory,
+    "restore": restore_memory,
+    "answer": answer_question,
+    "undo": undo_command,
+    "open": open_in_editor,
+}
 
 
 class RefusedError(Exception):

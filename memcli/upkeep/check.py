@@ -20,7 +20,7 @@ from ..formats import (
     read_entry,
 )
 from ..index import Index, open_index, remove_leftovers, scan_workspace
-from ..reconcile.changes import edit_file
+from ..reconcile import edit_file
 from ..store import (
     EVENTS,
     Append,
@@ -37,7 +37,7 @@ from ..store import (
     repair_events,
     run_git,
 )
-from .promote import repair_page
+from .lifecycle import repair_page
 
 
 @dataclass(frozen=True)

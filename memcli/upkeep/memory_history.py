@@ -15,7 +15,7 @@ from ..formats import (
     read_entry,
     read_id,
 )
-from ..reconcile.changes import mask_text
+from ..reconcile import mask_text
 from ..search.names import NamedFile
 from ..store import Change, Record, Workspace, read_log, run_git
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from ..formats import format_time
 from ..index import Index
-from ..recall.shown import FOLDER
-from ..reconcile.draft import list_inbox
+from ..recall import FOLDER
+from ..reconcile import list_inbox
 from ..store import Workspace
-from .decay import find_fading
+from .lifecycle import find_fading
 
 # Ages in days, and their names.
 AGES = ((7, "this week"), (30, "this month"), (90, "3 months"), (365, "a year"))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from ..consolidate.page import find_long_page, shorten_due
+from ..consolidate.compaction import find_long_page, shorten_due
 from ..consolidate.queue import consolidate_due, find_due_conversations
 from ..errors import MemError
 from ..formats import (
@@ -26,11 +26,16 @@ from ..formats import (
     shorten,
 )
 from ..index import IndexedEntry, open_index, remove_leftovers, scan_workspace
-from ..reconcile.changes import supersede
-from ..reconcile.draft import delete_inbox, find_old_inbox
+from ..reconcile import delete_inbox, find_old_inbox, supersede
 from ..store import Append, Commit, Replace, Workspace, commit_one, hold_lock, prune_log
-from .decay import fade_due, find_due_fading
-from .promote import find_due_promotions, find_outdated_lines, promote_due, update_lines
+from .lifecycle import (
+    fade_due,
+    find_due_fading,
+    find_due_promotions,
+    find_outdated_lines,
+    promote_due,
+    update_lines,
+)
 
 OLD_DAYS = 90
 FEWEST = 5  # fewer episodes of a month crowd out nothing

@@ -6,7 +6,7 @@ from pathlib import Path
 from memcli.consolidate.batch import read_pending
 from memcli.consolidate.compaction import HARD_LIMIT, compact_session, needs_compaction
 from memcli.consolidate.queue import run_consolidation
-from memcli.formats.session import parse_events
+from memcli.formats.records import parse_events
 from memcli.index.index import open_index
 from memcli.search.search import SearchOptions, search
 from memcli.store.sessions import append_events, read_session

@@ -19,7 +19,7 @@ from memcli.consolidate.plan import FALLBACK_MARK
 from memcli.errors import ChangedError, LlmError, UsageError
 from memcli.index.index import open_index
 from memcli.reconcile.admit import Draft, write_memories
-from memcli.reconcile.forget import forget
+from memcli.reconcile.forgetting import forget
 from memcli.store.sessions import append_events, list_sessions, read_session
 from memcli.store.undo import undo
 from tests.consolidate.talk import (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.consolidate.page import find_loss, shorten_page
+from memcli.consolidate.compaction import find_loss, shorten_page
 from memcli.store.undo import undo
 from tests.consolidate.talk import open_with_reply, open_workspace
 from tests.helpers import put

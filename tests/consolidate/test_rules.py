@@ -3,7 +3,7 @@
 import pytest
 
 from memcli.consolidate.rules import Statement, find_requests, find_statements
-from memcli.formats.session import Message
+from memcli.formats.records import Message
 
 
 def build_talk(*lines: str) -> list[Message]:

@@ -27,7 +27,7 @@ from memcli.cli.main import load_command
 from memcli.context import CommonOptions
 from memcli.formats.entry import FIELDS, STATUSES, TRUST, TYPES, Entry, format_entry
 from memcli.index import Filter
-from memcli.reconcile.draft import Draft
+from memcli.reconcile.changes import Draft
 from memcli.store.settings import SETTINGS
 from tests.helpers import make_context, make_workspace
 

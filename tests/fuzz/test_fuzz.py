@@ -26,8 +26,7 @@ from memcli.formats.ids import build_slug
 from memcli.formats.merge import merge_lines
 from memcli.formats.page import replace_promoted_line
 from memcli.index.filters import build_filter
-from memcli.index.forgotten import ForgottenTexts
-from memcli.index.reader import parse_file
+from memcli.index.reader import ForgottenTexts, parse_file
 from memcli.index.words import build_index_text, split_query
 from memcli.search.search import build_snippet
 from memcli.secrets import redact, scan

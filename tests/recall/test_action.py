@@ -13,9 +13,8 @@ from memcli.formats.dates import format_time
 from memcli.index.database import FILE
 from memcli.index.index import open_index
 from memcli.recall.action import build_action_context, build_failure_context
-from memcli.recall.lookup import Place
+from memcli.recall.lookup import Place, Shown
 from memcli.recall.match import parse_command
-from memcli.recall.shown import Shown
 from memcli.store.workspace import Workspace
 from tests.helpers import NOW, get_process_environment, make_workspace, put
 

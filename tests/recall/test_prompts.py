@@ -10,7 +10,14 @@ import pytest
 
 from memcli import api
 from memcli.index.index import open_index
-from memcli.recall.lookup import Budget, cut_at_sentence, escape_text, get_new_sentences
+from memcli.recall.lookup import (
+    Budget,
+    Shown,
+    cut_at_sentence,
+    escape_text,
+    get_new_sentences,
+    load_shown,
+)
 from memcli.recall.memories import find_named_entries, save_queue
 from memcli.recall.prompt import (
     MOST_TURNS,
@@ -19,7 +26,6 @@ from memcli.recall.prompt import (
     measure_need,
     needs_memory,
 )
-from memcli.recall.shown import Shown, load_shown
 from memcli.store.workspace import Workspace
 from tests.helpers import (
     NOW,

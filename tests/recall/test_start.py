@@ -12,9 +12,9 @@ from memcli import api
 from memcli.formats.records import format_history_record
 from memcli.formats.text import count_tokens
 from memcli.llm import client
+from memcli.recall.lookup import Shown, digest_sentences
 from memcli.recall.pack import BUDGET, JUDGED, LIMIT, SHOWN, build_pack
 from memcli.recall.prompt import LIMITS
-from memcli.recall.shown import Shown, digest_sentences
 from memcli.recall.start import PAGE, PROTOCOL, UNTRUSTED, build_start, build_start_context
 from memcli.store.sessions import append_events
 from memcli.store.workspace import Workspace

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from memcli.index.index import Index, open_index
 from memcli.reconcile.admit import write_memories
-from memcli.reconcile.changes import Outcome
-from memcli.reconcile.draft import Draft
+from memcli.reconcile.changes import Draft, Outcome
 from memcli.store.workspace import Workspace
 from memcli.store.writer import Append, ChangeGroup
 from tests.helpers import make_workspace, put

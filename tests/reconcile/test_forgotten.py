@@ -9,8 +9,8 @@ import pytest
 from memcli.formats.entry import Entry, format_entry
 from memcli.index.index import open_index
 from memcli.reconcile.admit import write_memories
-from memcli.reconcile.draft import Draft, delete_inbox, list_inbox
-from memcli.reconcile.forget import forget, forget_described
+from memcli.reconcile.changes import Draft, delete_inbox, list_inbox
+from memcli.reconcile.forgetting import forget, forget_described
 from memcli.store.sessions import append_events
 from memcli.store.workspace import Workspace
 from memcli.store.writer import Append, ChangeGroup, commit

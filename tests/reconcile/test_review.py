@@ -10,8 +10,8 @@ from memcli.errors import ChangedError, UsageError
 from memcli.index.index import Index, open_index
 from memcli.reconcile import pairs
 from memcli.reconcile.admit import write_memories
-from memcli.reconcile.draft import Draft
-from memcli.reconcile.forget import forget
+from memcli.reconcile.changes import Draft
+from memcli.reconcile.forgetting import forget
 from memcli.reconcile.pairs import find_duplicates, find_outdated_ids
 from memcli.reconcile.review import Question, answer_questions, list_questions
 from memcli.store.undo import undo

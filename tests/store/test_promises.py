@@ -10,8 +10,8 @@ import pytest
 from memcli import api
 from memcli.errors import MemError
 from memcli.formats.records import format_history_record
+from memcli.recall.lookup import Shown
 from memcli.recall.prompt import build_prompt_context
-from memcli.recall.shown import Shown
 from memcli.recall.start import build_start_context
 from memcli.reconcile.admit import Draft, write_memories
 from memcli.reconcile.edit import replace_passage

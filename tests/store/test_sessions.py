@@ -12,8 +12,8 @@ import pytest
 from memcli.api import write
 from memcli.consolidate.compaction import find_cut
 from memcli.errors import NotFoundError, RejectedError, UsageError
-from memcli.formats.session import split_lines
-from memcli.reconcile.forget import forget
+from memcli.formats.records import split_lines
+from memcli.reconcile.forgetting import forget
 from memcli.store.sessions import (
     append_events,
     find_events_file,

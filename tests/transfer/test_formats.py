@@ -14,10 +14,9 @@ from memcli.formats.entry import Entry
 from memcli.formats.frontmatter import parse
 from memcli.index.index import open_index
 from memcli.store.workspace import Workspace
-from memcli.transfer.fields import read_date
 from memcli.transfer.files import read_file_entry
 from memcli.transfer.importer import ImportResult, import_source
-from memcli.transfer.items import TransferFile, open_source
+from memcli.transfer.items import TransferFile, open_source, read_date
 from memcli.transfer.notes import render_bundle
 from memcli.transfer.records import parse_columns
 from tests.helpers import make_workspace

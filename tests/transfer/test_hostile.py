@@ -16,7 +16,7 @@ from memcli.api import add_gates
 from memcli.errors import UsageError
 from memcli.formats.json_stream import CutOffError, JsonStream, LongValue
 from memcli.store.workspace import Workspace
-from memcli.transfer import folders, records
+from memcli.transfer import files, records
 from memcli.transfer.importer import ImportResult, import_source
 from memcli.transfer.items import open_source
 from tests.helpers import make_workspace
@@ -164,7 +164,7 @@ def test_long_lines_and_values_are_skipped(
 ) -> None:
     monkeypatch.setattr(records, "LARGEST_TEXT_LINE", 1000)
     monkeypatch.setattr("memcli.transfer.items.LARGEST_TEXT_LINE", 1000)
-    monkeypatch.setattr(folders, "LARGEST_FILE", 1000)
+    monkeypatch.setattr(files, "LARGEST_FILE", 1000)
     texts = ["First", 'long " \\ [' * 20_000, "Last"]
     values = [json.dumps({"memory": text, "user_id": "a"}) for text in texts]
     sources = {

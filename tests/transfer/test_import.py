@@ -7,11 +7,10 @@ import pytest
 
 from memcli.api import add_gates
 from memcli.index.index import open_index
-from memcli.reconcile.draft import Draft
+from memcli.reconcile.changes import Draft
 from memcli.store.workspace import Workspace
 from memcli.transfer import importer
-from memcli.transfer.backup import format_line
-from memcli.transfer.export import Selection, find_files, read_files
+from memcli.transfer.export import Selection, find_files, format_line, read_files
 from memcli.transfer.importer import ImportResult, import_source
 from memcli.transfer.items import Item, Source, TransferFile, open_source
 from tests.helpers import make_workspace

@@ -8,8 +8,13 @@ import pytest
 
 from memcli.errors import RejectedError
 from memcli.store.workspace import Workspace
-from memcli.upkeep.decay import find_fading, has_remote
-from memcli.upkeep.promote import find_outdated_lines, find_promotable, promote
+from memcli.upkeep.lifecycle import (
+    find_fading,
+    find_outdated_lines,
+    find_promotable,
+    has_remote,
+    promote,
+)
 from memcli.upkeep.tend import tend
 from tests.helpers import get_process_environment, make_workspace, open_again, put, run_mem
 

@@ -1,0 +1,505 @@
+"""Forget, restore and purge memories.
+
+A purge deletes the files of memories, and their text in every other file, index and undo log. A
+purge on another machine arrives as an id in purged.txt, and is carried out here with the text that
+this machine has.
+"""
+
+import json
+import re
+import sqlite3
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from ..errors import BusyError, NotFoundError, RejectedError
+from ..formats import (
+    PassageFinder,
+    find_strings,
+    format_time,
+    get_body,
+    get_content,
+    normalize,
+    parse_time,
+    read_id,
+    replace_passages,
+    replace_promoted_line,
+    split_words,
+    summarize_texts,
+)
+from ..index import (
+    Index,
+    IndexedEntry,
+    find_content_words,
+    list_all_files,
+    open_index,
+    rebuild_spellings,
+    remove_leftovers,
+)
+from ..search.names import get_entry
+from ..store import (
+    Append,
+    ChangeGroup,
+    Commit,
+    Replace,
+    Workspace,
+    commit,
+    find_own_workspace,
+    read_file,
+    read_log,
+    run_git,
+)
+from .changes import (
+    ForgetResult,
+    build_outcome,
+    build_related,
+    change_page_line,
+    edit_file,
+    find_same_key,
+    replace_entries,
+)
+from .similar import embed_texts, find_close, has_sequence, load_pool
+
+CUT = "\0cut\0"  # in the place of a purged passage, until empty records and notes are removed
+EMPTY_HISTORY_RECORD = re.compile(
+    rf"(?m)^## [^\n]*\n+(?:\[[\d :-]+\])?[\s.]*{CUT}(?:[\s.]|{CUT})*(?=^## |\Z)"
+)
+EMPTY_NOTE = re.compile(rf"(?m)^(?:[-*] )?\[\d\d:\d\d\][ \t.]*{CUT}(?:[ \t.]|{CUT})*\r?(?:\n|\Z)")
+PURGED_PASSAGE = "[purged]"
+# Of 255 sentences that reword a memory, 174 find it at .8, and one finds another memory. Below .8,
+# sentences about other things are found more and more often.
+DESCRIBED_COSINE = 0.8
+# The second closest memory must be this much farther away, or nobody knows which one is meant.
+DESCRIBED_MARGIN = 0.05
+MOST_DESCRIBED = 3  # a request that fits more memories is unclear
+
+
+def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult:
+    """Delete memories and their text in every file, the index and the undo log."""
+    workspace = index.workspace
+    texts = {entry.id: get_content(read_file(workspace, entry.path) or "") for entry in entries}
+    done = ForgetResult()
+    # The copies first: if the process is killed, the memory is still here to purge again.
+    own = find_recording_workspace(workspace)
+    if own is not None:
+        copies = purge_texts(own, texts)
+        done.other_files += [f"{own.root}/{path}" for path in copies.paths]
+    changes: list[Replace | Append] = []
+    stamp = workspace.stamp
+    for entry in entries:
+        changes.append(Replace(entry.path, read_file(workspace, entry.path), None))
+        changes.append(Append(workspace.purged_path, f"{entry.id} {stamp}\n"))
+        done.outcomes.append(build_outcome(index, "purged", entry))
+        done.git_commits += find_git_commits(workspace, entry.path)
+    cleaned = build_cleaning(workspace, texts)
+    done.other_files += [change.path for change in cleaned]
+    group = ChangeGroup([*changes, *cleaned])
+    done.result = commit(workspace, "purge", [group], is_purge=True)
+    done.result.raise_rejected()
+    workspace.machine.note_carried_purges(texts)
+    wipe_index(index, done.result)
+    return done
+
+
+def find_recording_workspace(workspace: Workspace) -> Workspace | None:
+    """Return the user's own workspace if it has the conversations of this one.
+
+    What hooks record in a shared workspace goes there, so a purged text has to be deleted there.
+    """
+    own = find_own_workspace(workspace.context) if workspace.is_shared else None
+    if own is None or own.root == workspace.root:
+        return None
+    own.gates = workspace.gates
+    return own
+
+
+def purge_texts(workspace: Workspace, texts: Mapping[str, str]) -> Commit:
+    """Delete texts of memories, given by id, that are in another workspace."""
+    workspace.ensure_machine()
+    index = open_index(workspace)
+    group = ChangeGroup(build_cleaning(workspace, texts))
+    result = commit(workspace, "purge", [group], is_purge=True, purged_texts=tuple(texts.values()))
+    result.raise_rejected()
+    wipe_index(index, result)
+    return result
+
+
+def build_cleaning(workspace: Workspace, texts: Mapping[str, str]) -> list[Replace]:
+    """Return the changes that delete the texts of memories from all files except memories."""
+    finder = PassageFinder(texts)
+    changes = []
+    # In all files, because agents and people copy sentences into other files.
+    for path in list_all_files(workspace):
+        text = read_file(workspace, path) or ""
+        clean = clean_file(workspace, path, text, texts, finder)
+        if clean != text:
+            changes.append(Replace(path, text, clean))
+    return changes
+
+
+def find_received_purges(workspace: Workspace) -> tuple[list[Replace], list[str]]:
+    """Return the changes for purges of another machine, and the deleted texts.
+
+    If git has deleted the file of a memory already, its text comes from the index or the undo log.
+    """
+    purged_ids = workspace.read_purged_ids()
+    if not purged_ids:
+        return [], []
+    index = open_index(workspace, refresh_first=False)
+    paths = [path for (path,) in index.run("select path from problems where code = 'purged'")]
+    texts = workspace.machine.read_pending_purges()
+    new_ids = purged_ids - workspace.machine.read_carried_purges()
+    if new_ids and workspace.is_trusted:
+        for entry in filter(None, map(index.find_by_id, new_ids)):
+            paths.append(entry.path)
+            texts[entry.id] = get_content(index.read_text(entry.path) or "")
+        add_logged_versions(workspace, new_ids, texts)
+    changes = []
+    for path in paths:
+        text = read_file(workspace, path)
+        # The index was not refreshed, so the file may contain something else.
+        if text is not None and read_id(text) in purged_ids:
+            changes.append(Replace(path, text, None))
+            texts[read_id(text)] = get_content(text)
+    if workspace.is_trusted and texts:
+        own = find_recording_workspace(workspace)
+        if own is not None:
+            purge_texts(own, texts)
+        changes += build_cleaning(workspace, texts)
+    workspace.machine.note_carried_purges(new_ids)
+    return changes, list(texts.values())
+
+
+def add_logged_versions(workspace: Workspace, ids: Collection[str], texts: dict[str, str]) -> None:
+    """Add the versions of memories in the undo log. Other versions get a `+` after the id."""
+    changes = [change for record in read_log(workspace) for change in record.changes]
+    for file_text in (text for change in changes for text in (change.before, change.after)):
+        # Most texts have no id, and parsing one takes long.
+        if file_text is None or "\nid: " not in file_text or read_id(file_text) not in ids:
+            continue
+        version, content = read_id(file_text), get_content(file_text)
+        while texts.get(version, content) != content:
+            version += "+"
+        texts[version] = content
+
+
+def clean_file(
+    workspace: Workspace, path: str, text: str, ids: Iterable[str], finder: PassageFinder
+) -> str | None:
+    """Return the text of another file without the purged passages. None: delete the file."""
+    kind = workspace.get_kind(path)
+    if path.startswith(f"{workspace.prefix}inbox/"):
+        return None if finder.find(normalize(text)) else text
+    # An archive is a conversation too. Another memory may repeat the text on purpose, so it stays.
+    if kind == "session" or path.endswith(".jsonl"):
+        return "\n".join(remove_from_line(line, finder) for line in text.split("\n"))
+    if kind in ("entry", ""):
+        return text
+    for entry_id in ids if kind == "memory" else ():
+        text = replace_promoted_line(text, entry_id, None)
+    return remove_passages(text, kind, finder)
+
+
+def remove_passages(text: str, kind: str, finder: PassageFinder) -> str:
+    """Return a file's text without the purged passages, and without records that become empty."""
+    normal = normalize(text)
+    passages = finder.find(normal)
+    if not passages:
+        return text
+    clean = replace_passages(normal, passages, CUT)
+    if kind == "history":
+        clean = EMPTY_HISTORY_RECORD.sub("", clean)
+    if kind == "note":
+        clean = EMPTY_NOTE.sub("", clean)
+    return clean.replace(CUT, "")
+
+
+def remove_from_line(line: str, finder: PassageFinder) -> str:
+    """Return a line of a session with the purged passages replaced."""
+    try:
+        return remove_from_event(line, finder)
+    except (ValueError, RecursionError):
+        # Cut off by a crash, or nested too deeply.
+        return str(replace_strings(line, finder))
+
+
+def remove_from_event(line: str, finder: PassageFinder) -> str:
+    event = json.loads(line)
+    for text in find_strings(event):
+        normal = normalize(text)
+        passages = finder.find(normal)
+        if passages:
+            clean = json.dumps(replace_passages(normal, passages, PURGED_PASSAGE))[1:-1]
+            for spelling in (json.dumps(text, ensure_ascii=False), json.dumps(text)):
+                line = line.replace(spelling[1:-1], clean)
+    if any(finder.find(normalize(text)) for text in find_strings(json.loads(line))):
+        # The text is escaped in another way, such as `\\/`, so the whole event is written again.
+        return json.dumps(replace_strings(event, finder), ensure_ascii=False)
+    return line
+
+
+def replace_strings(value: Any, finder: PassageFinder) -> Any:
+    """Return a JSON value with the purged passages replaced in every text."""
+    if isinstance(value, str):
+        normal = normalize(value)
+        return replace_passages(normal, finder.find(normal), PURGED_PASSAGE)
+    if isinstance(value, dict):
+        return {
+            str(replace_strings(name, finder)): replace_strings(item, finder)
+            for name, item in value.items()
+        }
+    if isinstance(value, list):
+        return [replace_strings(item, finder) for item in value]
+    return value
+
+
+def wipe_index(index: Index, result: Commit) -> None:
+    """Remove deleted texts from the index file, where SQLite would only mark pages as free."""
+    remove_leftovers(index.workspace)
+    index.refresh()
+    try:
+        wipe_deleted_texts(index)
+    except sqlite3.OperationalError as error:
+        result.messages.append(f"the index may still have the text ({error}): mem index --rebuild")
+
+
+def wipe_deleted_texts(index: Index) -> None:
+    rebuild_spellings(index.database)
+    index.run("insert into words(words) values('optimize')")
+    index.run("vacuum")
+    index.run("pragma wal_checkpoint(truncate)")
+
+
+def find_git_commits(workspace: Workspace, path: str) -> list[str]:
+    """Return the commits that contain a purged file, including earlier names, the latest first."""
+    try:
+        # mem never rewrites history, so the commits still contain the text.
+        output = run_git(
+            workspace.root, "log", "--all", "--follow", "--format=%h", "-n", "50", "--", path
+        )
+    except (NotFoundError, BusyError):
+        return []
+    return output.decode("ascii", "replace").split()
+
+
+def forget(
+    workspace: Workspace,
+    names: Sequence[str],
+    *,
+    reason: str = "",
+    purge: bool = False,
+    said_at: str = "",
+    command: str = "forget",
+    actor: str = "person",
+) -> ForgetResult:
+    """Hide memories from search and agents, or delete them and their text everywhere.
+
+    `said_at` is the time of the request; the same text is refused unless the user says it later.
+    """
+    index = open_index(workspace)
+    entries = get_entries(index, names)
+    if purge:
+        done = purge_entries(index, entries)
+    else:
+        done = hide_entries(index, entries, reason, said_at, command, actor)
+    if workspace.withdraw_from_team is not None:
+        message = workspace.withdraw_from_team(workspace)
+        done.result.messages += [message] if message else []
+    return done
+
+
+def hide_entries(
+    index: Index,
+    entries: Sequence[IndexedEntry],
+    reason: str,
+    said_at: str,
+    command: str,
+    actor: str,
+) -> ForgetResult:
+    """Mark entries as forgotten, and refuse their texts from now on."""
+    workspace = index.workspace
+    done = ForgetResult()
+    groups = []
+    for entry in entries:
+        if entry.status == "forgotten":
+            raise RejectedError(f"{index.shorten_id(entry.id)} is already forgotten")
+        forgotten_at = said_at or workspace.stamp
+        changes = {"status": "forgotten", "forgotten_at": forgotten_at, "reason": reason}
+        edited = edit_file(workspace, entry.path, changes)
+        groups.append(ChangeGroup([edited, *change_page_line(workspace, entry.id, None)]))
+        outcome = build_outcome(index, "forgotten", entry)
+        outcome.related = [
+            build_related(index, other, "hides")
+            for other in find_copies(index, entry)
+            if other not in entries
+        ]
+        done.outcomes.append(outcome)
+    summary = summarize_texts([entry.summary for entry in entries], "memory")
+    done.result = commit(workspace, command, groups, summary=summary, actor=actor)
+    mark_rejected(done, groups)
+    texts = [get_content(index.read_text(entry.path) or "") for entry in entries]
+    own = find_recording_workspace(workspace)
+    if own is not None:
+        own.machine.store_purged_digests(texts)
+    # The gates refuse the text from now on, also for commands that do not look at the files.
+    index.refresh()
+    return done
+
+
+def forget_described(
+    workspace: Workspace,
+    text: str,
+    *,
+    said_at: str = "",
+    project: str = "",
+    command: str = "forget",
+    actor: str = "person",
+) -> ForgetResult:
+    """Forget the memories that say a text, as a conversation asks.
+
+    If it is unclear which ones are meant, nothing is forgotten, and `candidates` names them.
+    """
+    index = open_index(workspace)
+    done = ForgetResult()
+    moment = parse_time(said_at)
+    said_at = format_time(moment) if moment else ""
+    entries = [
+        entry
+        for entry in index.list_entries("status in ('active', 'faded')")
+        if entry.project in ("", project or workspace.project)
+        # A memory from after the request is not meant.
+        and (not said_at or entry.updated_at <= said_at)
+        and workspace.is_managed(entry.path)
+    ]
+    meant = [entry for entry in entries if is_saying(index, entry, text)]
+    if not meant:
+        paths = {entry.path for entry in entries}
+        close = [item for item in find_described(index, text) if item[1].path in paths]
+        meant = [entry for cosine, entry in close if cosine > close[0][0] - DESCRIBED_MARGIN]
+        if len(meant) > 1 and len({entry.summary for entry in meant}) > 1:
+            done.candidates = [build_related(index, entry, "similar") for entry in meant]
+            return done
+    if not meant:
+        # "Forget what I said about the blue door" names a subject, so a person has to choose.
+        about = find_about(index, entries, text)[:MOST_DESCRIBED]
+        done.candidates = [build_related(index, entry, "similar") for entry in about]
+    if len(meant) > MOST_DESCRIBED:
+        done.candidates = [build_related(index, entry, "similar") for entry in meant]
+    elif meant:
+        paths_meant = [entry.path for entry in meant]
+        done = forget(
+            workspace,
+            paths_meant,
+            reason="the user asked to forget it",
+            said_at=said_at,
+            command=command,
+            actor=actor,
+        )
+    return done
+
+
+def is_saying(index: Index, entry: IndexedEntry, text: str) -> bool:
+    """Return whether an entry has a text's words in order, and not much else.
+
+    Three telling words in a row are no coincidence, so the entry may have twice as many more.
+    """
+    said = split_words(get_content(index.read_text(entry.path) or ""))
+    telling = len(find_content_words(text))
+    most = (3 if telling > 2 else 2) * telling
+    has_words = has_sequence(said, split_words(text))
+    return telling > 0 and has_words and len(find_content_words(" ".join(said))) <= most
+
+
+def find_about(index: Index, entries: Sequence[IndexedEntry], text: str) -> list[IndexedEntry]:
+    """Return the entries that have all telling words of a text."""
+    words = find_content_words(text)
+    return [
+        entry
+        for entry in entries
+        if words and words <= find_content_words(index.read_text(entry.path) or "")
+    ]
+
+
+def find_described(index: Index, text: str) -> list[tuple[float, IndexedEntry]]:
+    """Return the active entries close to a text that share a telling word."""
+    vectors = embed_texts(index, [text])
+    if vectors is None:
+        return []
+    words = find_content_words(text)
+    close = find_close(index, load_pool(index, "active"), vectors[0], DESCRIBED_COSINE)
+    return [
+        (cosine, entry)
+        for cosine, entry in close
+        if words & find_content_words(index.read_text(entry.path) or "")
+    ]
+
+
+def restore(workspace: Workspace, names: Sequence[str]) -> ForgetResult:
+    """Make forgotten, faded or superseded memories active again."""
+    index = open_index(workspace)
+    entries = get_entries(index, names)
+    done = ForgetResult()
+    groups = []
+    for entry in entries:
+        if entry.status == "active":
+            raise RejectedError(f"{index.shorten_id(entry.id)} is already active")
+        cleared = ("status", "forgotten_at", "reason", "superseded_by")
+        changes: dict[str, object] = dict.fromkeys(cleared)
+        current = find_same_key(index, entry.key, entry.project, entry.owner)
+        successor = index.find_by_id(entry.superseded_by) if entry.superseded_by else None
+        if successor is not None and successor.status == "active" and successor not in current:
+            # Both are active now, so a person should decide.
+            changes["conflicts_with"] = (*entry.conflicts_with, successor.id)
+        # A person decided, so trust does not matter.
+        replaced = replace_entries(index, entry.id, 1.0, entry.summary, current)
+        edited = edit_file(workspace, entry.path, changes)
+        groups.append(ChangeGroup([edited, *replaced.changes], is_said_by_user=True))
+        done.outcomes.append(build_outcome(index, "restored", entry))
+    summary = summarize_texts([entry.summary for entry in entries], "memory")
+    done.result = commit(workspace, "restore", groups, summary=summary)
+    mark_rejected(done, groups)
+    texts = [get_content(index.read_text(entry.path) or "") for entry in entries]
+    own = find_recording_workspace(workspace)
+    if own is not None:
+        own.machine.remove_purged_digests(texts)
+    index.refresh()
+    return done
+
+
+def mark_rejected(done: ForgetResult, groups: Sequence[ChangeGroup]) -> None:
+    """Record the rejected memories in their outcomes. Raises the error if all were rejected."""
+    if len(done.result.rejected) == len(groups):
+        done.result.raise_rejected()
+    for outcome, group in zip(done.outcomes, groups, strict=True):
+        outcome.error = done.result.get_error(group)
+        if outcome.error is not None:
+            outcome.action = "rejected"
+
+
+def get_entries(index: Index, names: Sequence[str]) -> list[IndexedEntry]:
+    """Return the entries that names mean, each once."""
+    entries = {entry.path: entry for entry in (get_entry(index, name) for name in names)}
+    return list(entries.values())
+
+
+def find_copies(index: Index, entry: IndexedEntry) -> list[IndexedEntry]:
+    """Return the active entries with the same words, which forgetting an entry hides too."""
+    return index.list_entries(
+        "status = 'active' and path <> ? and same_words ="
+        " (select same_words from entries join files using(file) where path = ?)",
+        (entry.path, entry.path),
+    )
+
+
+def get_mentions(workspace: Workspace, text: str) -> list[IndexedEntry]:
+    """Return the active entries that contain a text, for `forget --about`."""
+    index = open_index(workspace)
+    wanted = text.casefold()
+    entries = []
+    for entry in index.list_entries("status = 'active'"):
+        # Not the frontmatter: everything mentions `type: fact`.
+        said = f"{entry.title}\n{get_body(index.read_text(entry.path) or '')}"
+        if wanted in said.casefold():
+            entries.append(entry)
+    if not entries:
+        raise NotFoundError(f"no memory mentions {text!r}")
+    return entries
