@@ -41,6 +41,7 @@ class Context(NamedTuple):
     embedder: Any = None  # the model, if the process has it open already
     # Returns a function that shows how much of a long step is done, or None without a terminal.
     start_progress: Callable[[str], Callable[[int, int], None] | None] | None = None
+    warn: Callable[[str], None] | None = None  # prints a problem that every command has, once
 
     @property
     def now(self) -> datetime:

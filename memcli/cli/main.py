@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from itertools import takewhile
 from typing import Annotated, Any, get_type_hints
@@ -105,7 +105,11 @@ def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Con
     check_fields(common.fields, known_fields)  # before the command does anything
     cleanups: list[Callable[[], None]] = []
     context = context._replace(
-        common=common, cleanups=cleanups, start_progress=partial(build_progress, context)
+        common=common,
+        cleanups=cleanups,
+        start_progress=partial(build_progress, context),
+        # Once: a command can open a workspace several times.
+        warn=cache(partial(print_message, context)),
     )
     try:
         return context, function(context, **parsed)
@@ -205,7 +209,9 @@ def build_common_parameters() -> list[inspect.Parameter]:
         "json_fields": (
             str | None,
             typer.Option(
-                "--json", metavar="FIELDS", help="Print JSON: all fields, or the named ones."
+                "--json",
+                metavar="FIELDS",
+                help="Print JSON: all fields, or only the fields that you name.",
             ),
             None,
         ),

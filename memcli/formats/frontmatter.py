@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+# A byte order mark may come first, and the closing fence may end the file.
 FENCES = re.compile(
     r"\A(\ufeff?---[ \t]*\r?\n)(.*?^)(---[ \t]*(?:\r?\n|\Z))", re.DOTALL | re.MULTILINE
 )
+# "quoted key": 1, 'quoted key': 1, or created at: 1. A key within a value is indented.
 KEY_LINE = re.compile(
     r"""^(?:"([^"\n]+)"|'([^'\n]+)'|([^\s#'"&*!|>%@`{}\[\],-][^:\n]*?))[ \t]*:(?=[ \t\r\n]|\Z)""",
     re.MULTILINE,
@@ -20,22 +22,28 @@ KEY_LINE = re.compile(
 # Values that YAML and this module read alike. mem writes such lines, and reading them without the
 # YAML library saves 15 ms per command and 90 % of the time for 10,000 files.
 SIMPLE_LINE = re.compile(r"([A-Za-z][\w-]*): ?(\[[^\[\]{}\"'#&*!|>%@`\n]*\]|[^\n]*)\n")
+# A colon only in an address, where YAML reads it as text: https://acme.io/a?b=1
 SIMPLE_SCALAR = re.compile(r"[A-Za-z0-9_/.+(][\w ./+()%°’,;?=-]*(?:://?[\w./?=-]+)?(?<! )")
 # RFC 3339 times contain colons, which are harmless between digits.
 SIMPLE_TIME = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?"
 )
+# YAML reads these as something other than text, or different versions of it disagree.
 SPECIAL_WORD = re.compile(
     r"(?i)true|false|null|yes|no|on|off|~|\.inf|\.nan|[-+.\d][\d._eExXoObB:+-]*"
 )
 DEEPEST = 50
+# Lists in a line nest without brackets: - - - - x
 NESTED_MARKS = re.compile(r"(?:[-?:][ \t]+){30}")
+# Nine anchors that each repeat the one before ten times make 10^9 items out of 1 kB.
 MOST_ITEMS = 100_000
+# Without leading zeros: YAML reads 007 as an octal number.
 INTEGER = re.compile(r"0|[1-9]\d{0,15}")
 DECIMAL = re.compile(r"\d+\.\d+")
 # JSON leaves these characters as they are; YAML refuses them or turns them into line breaks.
 UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
 TRAILING_COMMENTS = re.compile(r"(?:^[ \t]*(?:#.*)?\r?\n)*\Z", re.MULTILINE)
+# Without quotes, because the # in `title: "issue #7"` begins no comment.
 INLINE_COMMENT = re.compile(r"[ \t]+#[^\"'\n]*$")
 
 
@@ -63,6 +71,7 @@ def parse(text: str) -> Document:
     """
     match = FENCES.match(text)
     if match is None:
+        # A note can also begin with a horizontal rule. A key below it shows that this is no rule.
         if re.match(r"\ufeff?---[ \t]*\r?\n[\w-]+:", text):
             raise FrontmatterError("the frontmatter has no closing ---")
         return Document("", {}, text)
@@ -133,13 +142,14 @@ def parse_yaml(head: str) -> dict[str, Any]:
         mark = getattr(error, "problem_mark", None)
         reason = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise FrontmatterError(f"bad YAML: {reason}", 2 + (mark.line if mark else 0)) from None
+    # From Python's int() and datetime(): 5,000 digits, or !!timestamp 2026-13-45.
     except (RecursionError, ValueError) as error:
         raise FrontmatterError(f"bad YAML: {error}") from None
     if fields is None:
         return {}
     check_size(fields)
     if not isinstance(fields, dict):
-        raise FrontmatterError("frontmatter consists of `key: value` lines", 2)
+        raise FrontmatterError("the YAML has no `key: value` lines", 2)
     return {str(key): value for key, value in fields.items()}
 
 
@@ -174,6 +184,7 @@ def get_text_loader() -> type:
     """Return a YAML loader that leaves dates, octal numbers and yes/no as the text in the file."""
     import yaml
 
+    # PyYAML may be built without its C code, and then it is only slower.
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     resolved = ("int", "float", "null", "merge")
 

@@ -6,13 +6,13 @@ workspace may come from a stranger.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from ..errors import UsageError
-from ..formats import CONTROL, frontmatter
+from ..formats import CONTROL, FrontmatterError, frontmatter
 from .files import read_small_text
 
 COMMENT = re.compile(r"(?m)^[ \t]*#.*\n?|[ \t]+#[^\"'\n]*$")
@@ -28,6 +28,13 @@ class Setting(NamedTuple):
     is_user_only: bool = False
     choices: tuple[str, ...] = ()
     limits: tuple[float, float] | None = None
+
+
+class SettingProblem(NamedTuple):
+    """A setting or a whole file of settings that is ignored."""
+
+    path: Path
+    reason: str
 
 
 SETTINGS: dict[str, Setting] = {
@@ -47,14 +54,17 @@ SETTINGS: dict[str, Setting] = {
     "share.history": Setting(False, "commit HISTORY files of a shared workspace"),
     "search.limit": Setting(10, "hits that a search shows", limits=(1, 1000)),
     "search.vector_weight": Setting(
-        -1.0, "weight of meaning against words, 0 to 1 (-1: measured weights)"
+        -1.0, "weight of meaning against words, 0 to 1 (-1: measured weights)", limits=(-1, 1)
     ),
-    "search.min_score": Setting(0.15, "hits below this relevance are not shown, 0 to 1"),
+    "search.min_score": Setting(
+        0.15, "hits below this relevance are not shown, 0 to 1", limits=(0, 1)
+    ),
     "index.include": Setting((), "more folders of documents inside the workspace to search"),
     "index.exclude": Setting((), "patterns of files that are not searched"),
     "secrets.personal": Setting(
         ("card-number", "national-id", "iban"),
         "personal data that the scanner also finds: card-number, national-id, iban, email, phone",
+        choices=("card-number", "national-id", "iban", "email", "phone"),
     ),
     "llm.model": Setting(
         "", "model that litellm calls, such as anthropic/claude-haiku-4-5", is_user_only=True
@@ -85,7 +95,7 @@ SETTINGS: dict[str, Setting] = {
         50, "unprocessed messages at which a conversation is consolidated", limits=(2, 10_000)
     ),
     "consolidate.keep": Setting(
-        10, "latest messages of a running conversation that wait", limits=(0, 1_000)
+        10, "latest messages of a running conversation that are left for later", limits=(0, 1_000)
     ),
     "consolidate.idle_minutes": Setting(
         60, "minutes after which a conversation counts as ended", limits=(1, 100_000)
@@ -97,15 +107,19 @@ SETTINGS: dict[str, Setting] = {
         20_000, "latest tokens that a compaction leaves in place", limits=(0, 1_000_000)
     ),
     "page.bytes": Setting(
-        8192, "size of MEMORY.md above which a model shortens it", limits=(1_024, 1_000_000)
+        8192,
+        "size of MEMORY.md in bytes above which a model shortens it",
+        limits=(1_024, 1_000_000),
     ),
-    "recall.tokens": Setting(1_800, "tokens that recall aims at", limits=(50, 100_000)),
-    "recall.most_tokens": Setting(3_500, "tokens that recall never exceeds", limits=(50, 100_000)),
-    "recall.prompt_tokens": Setting(800, "tokens added to a prompt", limits=(0, 100_000)),
+    "recall.tokens": Setting(1_800, "usual size of a recall in tokens", limits=(50, 100_000)),
+    "recall.most_tokens": Setting(
+        3_500, "largest size of a recall in tokens", limits=(50, 100_000)
+    ),
+    "recall.prompt_tokens": Setting(800, "most tokens added to a prompt", limits=(0, 100_000)),
     "recall.start_tokens": Setting(
-        600, "tokens at the start in addition to MEMORY.md", limits=(0, 100_000)
+        600, "most tokens at the start, in addition to MEMORY.md", limits=(0, 100_000)
     ),
-    "recall.action_tokens": Setting(150, "tokens before an action", limits=(0, 10_000)),
+    "recall.action_tokens": Setting(150, "most tokens before an action", limits=(0, 10_000)),
     "recall.late": Setting(False, "deliver memories one turn later, so that no agent waits"),
     "recall.retention_weight": Setting(
         0.3, "weight of age and use in recall, 0 to 1", limits=(0, 1)
@@ -114,7 +128,7 @@ SETTINGS: dict[str, Setting] = {
         0.25, "share of the active memories that may fade in one run", limits=(0, 1)
     ),
     "sync.sessions": Setting(
-        False, "let `mem sync` carry conversations, if only you use the repository", True
+        False, "let `mem sync` send conversations, if you are the only user of the repository", True
     ),
     "sync.timeout": Setting(60.0, "seconds that `mem sync` waits for the remote", limits=(1, 3600)),
     "notify": Setting(True, "print a line when something was saved for you"),
@@ -132,9 +146,15 @@ SETTINGS: dict[str, Setting] = {
 class Settings:
     """The settings in effect for one workspace."""
 
-    def __init__(self, values: Mapping[str, Any], sources: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        sources: Mapping[str, str],
+        problems: Sequence[SettingProblem] = (),
+    ) -> None:
         self.values = values
         self.sources = sources
+        self.problems = problems
 
     def __getitem__(self, name: str) -> Any:
         return self.values.get(name, SETTINGS[name].default)
@@ -149,34 +169,43 @@ class Settings:
 
 
 def read_settings(root: Path, config_file: Path | None, environment: Mapping[str, str]) -> Settings:
-    """Read the settings of a workspace. A wrong value in a file counts as absent.
+    """Read the settings of a workspace. A wrong value in a file is a problem, and not used.
 
     Raises UsageError for a wrong value in a variable.
     """
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
+    problems: list[SettingProblem] = []
     for source, path in (("workspace", root / "mem.yaml"), ("user", config_file)):
-        for name, value in read_settings_file(path).items():
-            setting = SETTINGS.get(name)
-            if setting is None or (setting.is_user_only and source == "workspace"):
-                continue
+        if path is None:
+            continue
+        try:
+            fields = read_settings_file(path)
+        except FrontmatterError as error:
+            problems.append(SettingProblem(path, f"all settings are ignored: {error.reason}"))
+            continue
+        for name, value in fields.items():
             try:
-                values[name] = parse_setting(name, value)
-                sources[name] = source
-            except UsageError:
+                parsed = parse_setting(name, value)
+            except UsageError as error:
+                problems.append(SettingProblem(path, f"{error.message}: ignored"))
                 continue
+            if SETTINGS[name].is_user_only and source == "workspace":
+                reason = f"{name} is ignored here: only your own settings can have it"
+                problems.append(SettingProblem(path, reason))
+                continue
+            values[name] = parsed
+            sources[name] = source
     for name in SETTINGS:
         variable = "MEM_" + name.upper().replace(".", "_")
         if environment.get(variable):
             values[name] = parse_setting(name, environment[variable])
             sources[name] = variable
-    return Settings(values, sources)
+    return Settings(values, sources, problems)
 
 
-def read_settings_file(path: Path | None) -> dict[str, Any]:
-    """Return the settings of a file by their dotted names. A file that does not parse has none."""
-    if path is None:
-        return {}
+def read_settings_file(path: Path) -> dict[str, Any]:
+    """Return the settings of a file by their dotted names. Raises FrontmatterError."""
     text = read_small_text(path)
     # The YAML library takes 15 ms to import, and most settings files are simple.
     plain = BLANK_LINE.sub("", COMMENT.sub("", text))
@@ -184,10 +213,7 @@ def read_settings_file(path: Path | None) -> dict[str, Any]:
     if not plain.strip():
         return {}
     if fields is None:
-        try:
-            fields = frontmatter.parse_yaml(text)
-        except frontmatter.FrontmatterError:
-            return {}
+        fields = frontmatter.parse_yaml(text)
     return flatten(fields)
 
 
@@ -217,7 +243,12 @@ def parse_setting(name: str, value: Any) -> Any:
         raise UsageError(f"{name} must be true or false, not {text!r}")
     if isinstance(default, tuple):
         items = value if isinstance(value, list | tuple) else text.strip("[]").split(",")
-        return tuple(str(item).strip() for item in items if str(item).strip())
+        names = tuple(str(item).strip() for item in items if str(item).strip())
+        for item in names:
+            if setting.choices and item not in setting.choices:
+                known = ", ".join(setting.choices)
+                raise UsageError(f"{name} must be some of {known}, not {item!r}")
+        return names
     if isinstance(default, int | float):
         try:
             number = type(default)(text)

@@ -23,6 +23,7 @@ NO_WORKSPACE = "no workspace in this folder or above it"
 CREATE_ONE = "create one: mem init"
 Gate = Callable[["Workspace", "ChangeGroup"], "ChangeGroup"]
 PURGED_IDS = "purged.txt"
+MOST_PROBLEMS = 3  # of the settings that a command prints
 TEMPORARY_PREFIX = ".mem-tmp-"  # of files that are being written
 
 
@@ -308,6 +309,9 @@ def open_folder(
     """Open a folder that has a mem.yaml."""
     root = root.resolve()
     settings = read_settings(root, context.config_file, context.environment)
+    if context.warn is not None:
+        for problem in settings.problems[:MOST_PROBLEMS]:
+            context.warn(f"{problem.path}: {problem.reason}")
     machine = find_machine(root, context.state_folder)
     project = str(settings["project"]) or (repository.project if repository else "")
     return Workspace(root, context, settings, machine, reason, project, is_own)

@@ -23,12 +23,14 @@ from ..index import Index, open_index, remove_leftovers, scan_workspace
 from ..reconcile import edit_file
 from ..store import (
     EVENTS,
+    MARK,
     Append,
     ChangeGroup,
     Commit,
     Replace,
     Workspace,
     commit,
+    find_repository,
     find_secret_problems,
     find_sessions_folder,
     has_last_line_end,
@@ -65,15 +67,21 @@ def find_problems(workspace: Workspace) -> list[Finding]:
     findings = [
         Finding(path, problem.line, problem.reason) for path, problem in index.list_problems()
     ]
+    mark = workspace.root / MARK
+    findings += [
+        Finding(MARK, 1, problem.reason)
+        for problem in workspace.settings.problems
+        if problem.path == mark
+    ]
     findings += find_shared_ids(index)
     findings += [
         Finding(path, 1, f"{key} names {other}, which does not exist")
         for path, key, other in find_dangling(index)
     ]
-    findings += [
-        Finding(path, 1, "has no id: if it is renamed, it counts as another memory")
-        for path, _ in find_without_id(index)
-    ]
+    for path in (MARK, workspace.purged_path):
+        # The index does not contain these files.
+        problems = find_text_problems(workspace, read_file(workspace, path) or "")
+        findings += [Finding(path, problem.line, problem.reason) for problem in problems]
     findings += [
         Finding(fix.path, fix.line, fix.reason)
         for fix in (*find_page_fixes(workspace), *find_session_fixes(workspace))
@@ -224,24 +232,45 @@ def find_shared_ids(index: Index) -> list[Finding]:
     return [Finding(path, 1, f"another file has the id {entry_id} too") for path, entry_id in rows]
 
 
+def find_text_problems(workspace: Workspace, text: str) -> list[Problem]:
+    """Return the conflict markers and secrets of a text that is not in the index."""
+    line = find_conflict_line(text)
+    conflicts = [] if line is None else [Problem(line, "a git conflict marker")]
+    return [*conflicts, *find_secret_problems(workspace, text)]
+
+
+def find_frontmatter_problems(workspace: Workspace, path: str, text: str) -> list[Problem]:
+    """Return the problems of the frontmatter of a staged memory."""
+    if workspace.get_kind(path) != "entry":
+        return []
+    try:
+        document = parse(text)
+    except FrontmatterError as error:
+        return [Problem(error.line, error.reason)]
+    _, wrong_values = read_entry(document, path, workspace.now)
+    return wrong_values if workspace.is_managed(path) else []
+
+
 def find_staged_problems(workspace: Workspace) -> list[Finding]:
-    """Return secrets and conflict markers in the files that git is about to commit.
+    """Return the problems of the files that git is about to commit.
 
     In a linked worktree, these are its own files, not those of the main worktree.
     """
+    folder, root = workspace.context.folder, workspace.root
+    repository = find_repository(folder)
+    main = repository.main.resolve() if repository and repository.main else folder
     # Deleted files cannot contain anything.
-    names = run_git(
-        workspace.context.folder, "diff", "--cached", "--name-only", "-z", "--diff-filter=ACMR"
-    )
+    names = run_git(folder, "diff", "--cached", "--name-only", "-z", "--diff-filter=ACMR")
     findings = []
     for name in names.decode("utf-8", "surrogateescape").split("\0"):
         if not name:
             continue
-        text, problem = decode(run_git(workspace.context.folder, "show", f":{name}"))
-        problems: Sequence[Problem] = [problem] if problem else []
-        conflict = find_conflict_line(text)
-        if conflict is not None:
-            problems = [*problems, Problem(conflict, "a git conflict marker")]
-        problems = [*problems, *find_secret_problems(workspace, text)]
+        text, problem = decode(run_git(folder, "show", f":{name}"))
+        problems = [problem] if problem else []
+        problems += find_text_problems(workspace, text)
+        # A memory has the same path in every worktree.
+        file = main / name
+        if not problems and file.is_relative_to(root):
+            problems = find_frontmatter_problems(workspace, str(file.relative_to(root)), text)
         findings += [Finding(name, item.line, item.reason) for item in problems]
     return findings

@@ -1,0 +1,35 @@
+"""A wrong setting is reported by every command, and never switches anything off silently."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.helpers import make_workspace, run_mem
+
+WRONG = {
+    "search.limt: 5": "unknown setting 'search.limt'",
+    "search.limit: many": "search.limit must be a number, not 'many'",
+    "search.min_score: 5": "search.min_score must be between 0 and 1",
+    "secrets.personal: [card-numbers]": "not 'card-numbers'",
+    "team.dsn: service=team": "only your own settings can have it",
+    "search.limit: [1": "all settings are ignored: bad YAML",
+    "- search.limit": "all settings are ignored",
+}
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_every_command_reports_a_wrong_setting_once(tmp_path: Path, line: str) -> None:
+    workspace = make_workspace(tmp_path)
+    (workspace.root / "mem.yaml").write_text(f"{line}\n")
+    _, _, messages = run_mem(tmp_path, "search", "tea")
+    assert messages.count(WRONG[line]) == 1
+    code, findings, _ = run_mem(tmp_path, "check")
+    assert code == 1
+    assert WRONG[line] in findings
+
+
+def test_a_setting_is_not_changed_to_an_unknown_kind_of_personal_data(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    code, _, messages = run_mem(tmp_path, "config", "set", "secrets.personal", "[card-numbers]")
+    assert code == 2
+    assert "not 'card-numbers'" in messages
