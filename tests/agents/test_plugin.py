@@ -124,3 +124,12 @@ def test_the_action_reports_conflict_markers(tmp_path: Path) -> None:
     code, output = check()
     assert code == 1
     assert re.match(r"::error file=memory/entries/sun.md,line=5::a git conflict marker", output)
+    # GitHub's workflow commands end a value at these characters.
+    put(workspace, "entries/sun.md", "The sun is up.\n")
+    put(workspace, "entries/50%, 1:2.md", markers)
+    put(workspace, "entries/y.md", "---\nsuperseded_by: 50%0A\n---\n\nIt rains.\n")
+    first, second = check()[1].splitlines()
+    assert first.startswith("::error file=memory/entries/50%25%2C 1%3A2.md,line=1::a git conflict")
+    assert second.startswith(
+        "::error file=memory/entries/y.md,line=1::superseded_by names 50%250A,"
+    )
