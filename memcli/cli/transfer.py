@@ -14,6 +14,7 @@ from ..formats import CONTROL, SOURCES, count_noun, cut_middle, get_body, parse_
 from ..index import Index, open_index
 from ..store import MARK, replace_whole
 from ..transfer.export import (
+    LINE_ENDINGS,
     Exported,
     Selection,
     find_files,
@@ -81,6 +82,9 @@ def run_export(
         target = context.folder / Path(file).expanduser()
         if file != "-" and not can_write(context, file, target, force=force):
             return Result({"exported": {}}, ["Nothing was exported."], exit_code=1)
+        # On a terminal, the export itself shows how far it is.
+        if file != "-" or not context.is_terminal:
+            workspace.resources["on check"] = build_progress(context, "exporting")
         if is_document:
             write_text(context, file, target, render_all(index, files))
         elif name == "markdown":
@@ -104,7 +108,7 @@ def run_export(
 def choose_format(file: str, name: str) -> str:
     if name and name not in FORMATS:
         raise UsageError(f"unknown format {name!r}", f"one of: {', '.join(FORMATS)}")
-    if name == "jsonl" or (not name and (file == "-" or file.endswith((".jsonl", ".ndjson")))):
+    if name == "jsonl" or (not name and (file == "-" or file.endswith(LINE_ENDINGS))):
         return "jsonl"
     if name == "okf":
         if file == "-":
@@ -148,6 +152,7 @@ def write_folder(name: str, target: Path, files: Iterator[TransferFile]) -> None
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise RejectedError(f"{name} is not empty", "choose a new folder")
     try:
+        target.mkdir(parents=True, exist_ok=True)
         for file in files:
             path = target / file.path
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -186,7 +191,10 @@ MOST_SHOWN = 20  # rejected items; --json has all
 def run_import(
     context: Context,
     file: Annotated[str, Argument(help="A file or folder; - reads standard input.")],
-    format_: Annotated[str, Option("--format", help="Default: mem recognizes the format.")] = "",
+    format_: Annotated[
+        str,
+        Option("--format", help="Name of the format, such as mem0. Default: mem recognizes it."),
+    ] = "",
     type_: Annotated[list[str], Option("--type", help="Only memories of this type.")] = [],
     tag: Annotated[list[str], Option("--tag", help="Only memories with this tag.")] = [],
     map_: Annotated[
@@ -194,7 +202,10 @@ def run_import(
         Option("--map", help="In CSV and JSON: FIELD=NAME, such as text=content,tags=labels."),
     ] = [],
     source_: Annotated[
-        str, Option("--source", help=f"Whose word it is: {', '.join(SOURCES)}. Default: inferred.")
+        str,
+        Option(
+            "--source", help=f"Source of the memories: {', '.join(SOURCES)}. Default: inferred."
+        ),
     ] = "",
     dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be imported.")] = False,
 ) -> Result:
@@ -203,8 +214,8 @@ def run_import(
     mem reads folders and zips of Markdown notes, CSV, JSON and the stores of mem0, basic-memory,
     claude-mem, the MCP memory server and others. Owners and dates stay the same. Importing a file
     again changes nothing. mem lists what it does not import: secrets, forgotten texts, memories
-    that have changed here since, and files that it cannot read. Imported memories do not count as
-    your own word, unless you add --source user.
+    that have changed here since, and files that it cannot read. Memories of another tool have the
+    source inferred, unless you pass --source.
     """
     path = (context.folder / Path(file).expanduser()).resolve()
     stream = open_input(context) if file == "-" else None
@@ -262,7 +273,7 @@ def describe_result(result: ImportResult, *, is_dry_run: bool) -> list[str]:
         lines.append(f"{count_noun(result.unchanged, 'item')} already here")
     if result.held:
         count = count_noun(result.held, "memory")
-        lines.append(f"In the inbox: {count} like one that was forgotten (mem review)")
+        lines.append(f"In the inbox: {count} similar to a forgotten memory (mem review)")
     if result.rejected:
         verb = "Would not import" if is_dry_run else "Not imported:"
         lines.append(f"{verb} {count_noun(len(result.rejected), 'item')}")

@@ -12,10 +12,20 @@ from typing import Any, NamedTuple
 
 from ..formats import format_time, parse_event, read_file_time
 from ..index import Index, IndexedEntry
-from ..store import MARK, METADATA, build_mask, mask_field, mask_value, read_file, redact_text
+from ..store import (
+    MARK,
+    METADATA,
+    build_mask,
+    mask_field,
+    mask_value,
+    read_file,
+    redact_text,
+    report_progress,
+)
 from .files import ZIP_ERRORS, describe, is_encodable, list_members
 from .items import BadItem, Content, Item, Source, TransferFile
 
+LINE_ENDINGS = (".jsonl", ".ndjson")
 KINDS = ("entry", "memory", "history", "note", "session", "inbox")
 HEADINGS = {
     "preference": "Preferences",
@@ -56,11 +66,21 @@ def format_line(file: TransferFile) -> str:
 
 
 def read_jsonl(source: Source) -> Iterator[Item] | None:
-    """Read what `format_line` wrote."""
+    """Read the lines that `format_line` wrote."""
+    if is_empty_export(source):
+        return iter(())
     line = source.head.lstrip(b"\xef\xbb\xbf \r\n")
     if not line.startswith(b'{"path":'):
         return None
     return read_items(source)
+
+
+def is_empty_export(source: Source) -> bool:
+    """Return whether a source is a file of JSON lines without any line."""
+    if source.is_tree or source.head:
+        return False
+    is_named = source.format_name == "jsonl" or source.name == "-"
+    return is_named or source.name.lower().endswith(LINE_ENDINGS)
 
 
 def read_items(source: Source) -> Iterator[Item]:
@@ -235,7 +255,7 @@ def read_files(
     workspace = index.workspace
     purged = ForgottenTexts({}, workspace.machine)
     forgotten = index.load_forgotten() if selection.is_partial else purged
-    for file in files:
+    for file in report_progress(workspace, files):
         text = read_file(workspace, file.path)
         if text is None:
             continue  # deleted meanwhile

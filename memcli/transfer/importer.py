@@ -174,7 +174,9 @@ def import_source(
     importer = Importer(workspace, ImportResult(name), is_dry_run=is_dry_run)
     batch: list[Item] = []
     size = 0
+    is_empty = True
     for item in items:
+        is_empty = False
         if not choice.accepts(item):
             continue
         if isinstance(item.content, BadItem):
@@ -194,6 +196,8 @@ def import_source(
     if source.on_progress:
         source.on_progress(1, 1)
     result = importer.result
+    if is_empty:
+        result.messages.append(f"{source.name} has no memories")
     result.messages += dict.fromkeys(source.messages)
     result.rejected.sort(key=sort_rejections)
     return result

@@ -47,7 +47,10 @@ MEM0_KEYS = frozenset(
     {"user_id", "agent_id", "run_id", "app_id", "actor_id", "categories", "hash", "app"}
 )
 # Keys of messages and conversations, which are no memories.
-MESSAGE_KEYS = {"role", "chat_messages", "mapping", "parentUuid", "author", "sender"}
+MESSAGE_KEYS = {
+    *("role", "author", "sender"),
+    *("chat_messages", "mapping", "parentUuid", "messageID"),
+}
 DELIMITERS = ",;\t|"
 SAMPLE_ROWS = 20  # by which the column with the text is guessed
 DEEPEST_LIST = 8  # lists in lists

@@ -3,7 +3,9 @@
 import json
 import os
 import shutil
-from collections.abc import Callable
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from memcli.errors import NotFoundError
 from memcli.store.sessions import find_events_file, list_sessions
 from memcli.store.workspace import Workspace
 from memcli.transcripts.importer import find_transcripts, import_file, select_transcripts
+from memcli.transcripts.reader import list_formats
 from tests.helpers import make_context, make_workspace, run_mem
 from tests.store.test_worktrees import git, make_repository
 
@@ -284,3 +287,101 @@ def test_an_undated_message_brings_back_no_forgotten_memory(
     run_mem(tmp_path, "consolidate", "--all")
     assert "ferry" not in run_mem(tmp_path, "ls")[1]
     assert "At nine" in run_mem(tmp_path, "review", "--json")[1]
+
+
+FOREIGN_FORMAT = """
+from memcli.transcripts.transcript import Transcript
+
+NAME = "parrot"
+FOLDER_VARIABLE, FOLDER, PATTERNS = "", ".parrot", ("talks/*.jsonl",)
+
+
+def is_line(data):
+    return "squawk" in data
+
+
+def read_lines(lines):
+    transcript = Transcript(NAME)
+    for data in lines:
+        transcript.session_id = data["perch"]
+        transcript.add_message("user", data["squawk"], "2026-11-20T10:00:00Z")
+    return transcript
+
+
+def find_folder(data):
+    return data.get("tree", "")
+"""
+
+
+@pytest.fixture
+def foreign_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Install a package with a format of its own."""
+    site = tmp_path / "site"
+    metadata = site / "parrot-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (site / "parrot_format.py").write_text(FOREIGN_FORMAT)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: parrot\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[mem.transcripts]\nparrot = parrot_format\n")
+    monkeypatch.syspath_prepend(site)
+    list_formats.cache_clear()
+    yield
+    list_formats.cache_clear()
+    sys.modules.pop("parrot_format", None)
+
+
+@pytest.mark.usefixtures("workspace", "foreign_format")
+def test_another_package_adds_a_format(tmp_path: Path) -> None:
+    talks = tmp_path / "home/.parrot/talks"
+    talks.mkdir(parents=True)
+    for perch, tree in (("here", tmp_path), ("there", tmp_path.parent)):
+        line = {"squawk": f"Nuts are {perch}.", "perch": perch, "tree": str(tree)}
+        (talks / f"{perch}.jsonl").write_text(json.dumps(line) + "\n")
+    # Only its `find_folder` knows which conversation is about this project.
+    code, output, _ = run_mem(tmp_path, "session", "import", "--all", "--json")
+    (imported,) = json.loads(output)["sessions"]
+    assert (code, imported["agent"], imported["session_id"]) == (0, "parrot", "here")
+    assert "Nuts are here." in run_mem(tmp_path, "session", "show", "here")[1]
+    code, output, _ = run_mem(tmp_path, "import", str(talks / "there.jsonl"))
+    assert (code, output.splitlines()[0]) == (0, "Imported 1 conversation file")
+
+
+def build_cursor_store(folder: Path) -> Path:
+    """Write a chat as the command-line program of Cursor does."""
+    path = folder / "store.db"
+    with sqlite3.connect(path) as database:
+        database.execute("create table meta (key text primary key, value text)")
+        database.execute("create table blobs (id text primary key, data blob)")
+        message = json.dumps({"role": "user", "content": "Check the fonts."})
+        database.execute("insert into blobs values ('a', ?)", (message.encode(),))
+    database.close()
+    return path
+
+
+def build_old_opencode(folder: Path, name: str) -> Path:
+    """Write a part of a conversation as opencode did before it had a database."""
+    times = {"created": 1_794_000_000_000}
+    record = {
+        "session": {"id": "ses_1", "version": "0.3.1", "title": "Fonts", "time": times},
+        "message": {"id": "msg_1", "role": "user", "sessionID": "ses_1", "time": times},
+        "part": {"id": "prt_1", "messageID": "msg_1", "type": "text", "text": "Check the fonts."},
+    }[name]
+    path = folder / "storage" / name / "1.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(record, indent=2))
+    return path
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize("name", ["store.db", "session", "message", "part"])
+def test_a_format_that_mem_does_not_read(tmp_path: Path, name: str) -> None:
+    if name == "store.db":
+        path = build_cursor_store(tmp_path)
+    else:
+        path = build_old_opencode(tmp_path, name)
+    code, output, messages = run_mem(tmp_path, "import", str(path))
+    assert (code, output) == (2, "")
+    assert messages.splitlines()[0] == f"mem: {path} is in no format that mem knows"
+    code, output, messages = run_mem(tmp_path, "session", "import", str(path))
+    assert (code, output) == (3, "0 conversations read, 0 new events\n")
+    assert messages == f"mem: {path}: no conversation in it\n"
+    assert run_mem(tmp_path, "session", "import", str(path.parent))[0] == 1

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from memcli.api import add_gates
+from memcli.cli.main import run
+from memcli.errors import UsageError
 from memcli.index.index import open_index
 from memcli.reconcile.changes import Draft
 from memcli.store.workspace import Workspace
@@ -13,10 +15,15 @@ from memcli.transfer import importer
 from memcli.transfer.export import Selection, find_files, format_line, read_files
 from memcli.transfer.importer import ImportResult, import_source
 from memcli.transfer.items import Item, Source, TransferFile, open_source
-from tests.helpers import make_workspace
+from tests.helpers import make_context, make_workspace
 
 ENTRY = "---\nid: {id}\ntype: fact\nowner: {owner}\nsource: user\ncreated_at: {day}\nmood: calm  # mine\n---\n\n{text}\n"
 OLD, NEW = "mem_01kajd3v7m4kq7tz", "mem_01kajd3v7m4kq7ty"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
 
 @pytest.fixture
@@ -149,6 +156,46 @@ def test_an_import_reports_what_it_checks_and_saves(workspace: Workspace, tmp_pa
     once = [(0, 3), (1, 3), (2, 3), (1, 1)]
     # The memories are compared with others, and then pass the gates.
     assert shown == {"on check": [*once, *once], "on progress": [(1, 3), (2, 3), (3, 3)]}
+
+
+@pytest.mark.parametrize("name", ["-", "backup.jsonl", "backup.NDJSON"])
+def test_an_empty_export_has_no_memories(workspace: Workspace, name: str) -> None:
+    result = import_source(workspace, open_source(Path("-"), name, io.BytesIO()))
+    assert result.format == "jsonl" and not result.imported
+    assert result.messages == [f"{name} has no memories"]
+
+
+def test_another_empty_file_is_an_error(workspace: Workspace) -> None:
+    with pytest.raises(UsageError, match=r"backup\.json is empty"):
+        import_source(workspace, open_source(Path("-"), "backup.json", io.BytesIO()))
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_an_export_shows_how_much_is_written(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_folder: bool
+) -> None:
+    monkeypatch.setattr("memcli.cli.terminal.PROGRESS_DELAY", -1)
+    monkeypatch.setattr("memcli.cli.terminal.PROGRESS_INTERVAL", -1)
+    import_files(workspace, *(TransferFile(f"entries/{n}.md", "entry", f"{n}\n") for n in "ab"))
+    context = make_context(tmp_path, TERM="xterm")._replace(stderr=Terminal())
+    assert run(context, ["export", "backup" if is_folder else "backup.jsonl"]) == 0
+    messages = context.stderr.getvalue()  # type: ignore[attr-defined]
+    assert "\rexporting " in messages and "1 of 2" in messages
+    assert messages.endswith("\033[K")
+
+
+def test_an_export_to_a_terminal_has_no_bar_between_its_lines(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memcli.cli.terminal.PROGRESS_DELAY", -1)
+    monkeypatch.setattr("memcli.cli.terminal.PROGRESS_INTERVAL", -1)
+    import_files(workspace, TransferFile("entries/a.md", "entry", "The oak is old.\n"))
+    for is_terminal in (False, True):
+        context = make_context(tmp_path, TERM="xterm")
+        context = context._replace(stderr=Terminal(), is_terminal=is_terminal)
+        assert run(context, ["export"]) == 0
+        messages = context.stderr.getvalue()  # type: ignore[attr-defined]
+        assert ("exporting" in messages) == (not is_terminal)
 
 
 def test_forgotten_memories_come_last_and_do_not_stop_their_history(workspace: Workspace) -> None:
