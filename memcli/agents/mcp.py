@@ -21,7 +21,7 @@ INSTRUCTIONS = (
     " secrets."
 )
 RESOURCES = {
-    "mem://start": ("start", "What an agent should know when a session starts"),
+    "mem://start": ("start", "The text for the start of a session"),
     "mem://memory": ("MEMORY.md", "The confirmed memories"),
 }
 

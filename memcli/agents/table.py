@@ -76,7 +76,7 @@ AGENTS: Mapping[str, Agent] = {
         page="AGENTS.md",
         variable="CODEX_HOME",
         events=(*USUAL, "PreToolUse", "PostToolUse"),
-        next_step="Codex asks at its next start whether you trust the new hooks: say yes.",
+        next_step="Codex asks at its next start whether you trust the new hooks: answer yes.",
         minimum="0.129",
     ),
     "gemini": Agent(

@@ -31,7 +31,7 @@ ACTIONS = ("get", "set", "unset", "list", "edit", "path")
 
 def run_config(
     context: Context,
-    action: Annotated[str, Argument(help=f"One of: {', '.join(ACTIONS)}.")] = "list",
+    action: Annotated[str, Argument(help=f"One of: {', '.join(ACTIONS)}. Default: list.")] = "list",
     name: Annotated[str, Argument(help="The setting.")] = "",
     value: Annotated[str, Argument(help="Its new value.")] = "",
     user: Annotated[
@@ -40,7 +40,16 @@ def run_config(
 ) -> Result:
     """Read and change settings.
 
-    A value comes from MEM_* variables, your own settings, or the workspace's mem.yaml.
+    mem uses the first value that it finds: in a MEM_* variable, in your own settings, in mem.yaml
+    of the workspace, or the default.
+
+    \b
+    list    list all settings with their values, and where each value comes from
+    get     print the value of a setting
+    set     give a setting a value
+    unset   return a setting to its default
+    edit    open the file of settings in your editor
+    path    print the path of that file
     """
     workspace = open_existing(context)
     if action == "list":
@@ -66,7 +75,7 @@ def run_config(
         raise UsageError("no value", f"mem config set {name} VALUE")
     if hide_password(value) != value:
         raise UsageError(
-            "this contains a password, which the history of your shell now has; nothing was saved",
+            "nothing was saved: the value contains a password, and your shell has recorded it",
             "put it into ~/.pgpass, and use service=NAME or postgresql://USER@HOST/DATABASE",
         )
     parsed = parse_setting(name, value) if action == "set" else None

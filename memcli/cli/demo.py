@@ -40,7 +40,7 @@ STEPS = (
     ),
     Step("", SEARCH),
     Step("Your agent is about to run a command. mem's hook tells it your rule:", "make deploy"),
-    Step("What you forget is hidden from searches and from agents.", "mem forget lint"),
+    Step("mem hides a forgotten memory from searches and from agents.", "mem forget lint"),
     Step("", 'mem search "before make deploy" --mode keyword'),
     Step("You can undo every command.", "mem undo"),
     Step("A memory is a Markdown file. You can edit it with any program.", "mem read lint"),

@@ -24,7 +24,7 @@ from .terminal import Result, ask, build_progress, is_interactive, print_message
 INIT_FIELDS = ("path", "layout", "git", "connected", "conversations", "memories")
 VAULT_LINE = "mem reads your notes where they are, and writes its own memories to mem/."
 FOREIGN_LINE = "git may have brought these notes. If you trust their authors, run: mem trust"
-OWN_QUESTION = "Did you, or somebody whom you trust, write all notes here?"
+OWN_QUESTION = "Were all notes here written by you or by people you trust?"
 SHARED_LINE = "Commit it with your code. Conversations and the index stay on this machine."
 HIDDEN_LINE = "git does not see it. To share it later, remove it from .git/info/exclude."
 BACKGROUND_LINE = "Your language model reads them in the background. See the memories later: mem ls"
@@ -103,7 +103,7 @@ def run_trust(
     context: Context,
     remove: Annotated[bool, Option("--remove", help="Stop trusting it.")] = False,
 ) -> Result:
-    """Trust a workspace: its text may count as your word.
+    """Trust a workspace: mem may treat its text as your own statements.
 
     Trusting a shared workspace means trusting everybody who can commit to it.
     """

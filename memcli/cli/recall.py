@@ -34,7 +34,8 @@ def run_recall(
     context: Context,
     prompt: Annotated[list[str], Argument(help="The prompt; - reads it from standard input.")],
     format_: Annotated[
-        str, Option("--format", help="context (default), block or json.")
+        str,
+        Option("--format", help="context (default), block (only memories, as in a hook) or json."),
     ] = "context",
     tokens: Annotated[int, Option(min=0, help="Print at most this many tokens.")] = 0,
     session: Annotated[
@@ -134,7 +135,7 @@ def explain_pack(pack: Pack, prompt: str) -> list[str]:
     least = get_least_relevance(measure_need(prompt))
     gate = f"With this prompt, a hook shows memories of relevance {least:.2f} or more."
     if not needs_memory(prompt):
-        gate = "With this prompt, a hook shows nothing: the prompt says too little."
+        gate = "With this prompt, a hook shows nothing: the prompt is too short or too general."
     lines = [gate, f"{pack.count_tokens():,} tokens"]
     # A memory, a note and MEMORY.md may contain the same sentence.
     listed = Shown("", {})

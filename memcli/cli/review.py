@@ -31,7 +31,7 @@ def run_review(
         str, Argument(metavar="[ANSWER]", help="older, newer, both, accept or reject.")
     ] = "",
     duplicates: Annotated[
-        bool, Option("--duplicates", help="Also ask about memories that may say the same thing.")
+        bool, Option("--duplicates", help="Also list memories that may be duplicates.")
     ] = False,
 ) -> Result:
     """Answer open questions, each with one key.
@@ -59,7 +59,7 @@ def run_review(
         if not items:
             raise NotFoundError(
                 f"no open question {question!r}; it may have been answered already",
-                "list the open ones: mem review --json",
+                "list the open questions: mem review --json",
             )
     if answer:
         workspace, asked = items[0]

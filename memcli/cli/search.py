@@ -17,15 +17,15 @@ MODES = ("hybrid", "keyword", "vector")
 
 def run_search(
     context: Context,
-    query: Annotated[list[str], Argument(help="What you look for, in your own words.")],
+    query: Annotated[list[str], Argument(help="The text to find, in your own words.")],
     limit: Annotated[
         int | None, Option("-n", "--limit", min=1, help="Show at most this many hits.")
     ] = None,
     mode: Annotated[
-        str, Option(help="hybrid (default), keyword (words only) or vector (meaning only).")
+        str, Option(help="hybrid (default), keyword (only words) or vector (only meaning).")
     ] = "hybrid",
     kind: Annotated[
-        list[str], Option(help="entry, memory, history, note, session or document.")
+        list[str], Option(help="entry, memory (MEMORY.md), history, note, session or document.")
     ] = [],
     type_: Annotated[list[str], Option("--type", help="Only memories of this type.")] = [],
     tag: Annotated[list[str], Option(help="Only memories with this tag.")] = [],

@@ -63,7 +63,7 @@ LABELS = {
 
 def run_session(
     context: Context,
-    action: Annotated[str, Argument(help=f"One of: {', '.join(ACTIONS)}.")] = "ls",
+    action: Annotated[str, Argument(help=f"One of: {', '.join(ACTIONS)}. Default: ls.")] = "ls",
     name: Annotated[str, Argument(help="The session, or the file or folder to import.")] = "",
     text: Annotated[
         str,
@@ -72,7 +72,7 @@ def run_session(
             help="Message text; without it or with -, one JSON event per line from standard input.",
         ),
     ] = "-",
-    role: Annotated[str, Option(help="user or assistant, for `append`.")] = "user",
+    role: Annotated[str, Option(help="For `append`: user (default) or assistant.")] = "user",
     all_: Annotated[
         bool, Option("--all", help="For `import`: the conversations of all agents in this project.")
     ] = False,
@@ -80,7 +80,7 @@ def run_session(
     dry_run: Annotated[
         bool, Option("--dry-run", help="For `import`: only show what would be added.")
     ] = False,
-    yes: Annotated[bool, Option("--yes", help="Do not ask (`clear`, `delete`).")] = False,
+    yes: Annotated[bool, Option("--yes", help="For `clear` and `delete`: do not ask.")] = False,
 ) -> Result:
     """Record, list, import or delete conversations (sessions).
 
@@ -281,7 +281,8 @@ def run_consolidate(
         str, Argument(metavar="[SESSION]", help="Only this conversation, up to its end.")
     ] = "",
     all_: Annotated[
-        bool, Option("--all", help="Every conversation up to its end, including running ones.")
+        bool,
+        Option("--all", help="Read every conversation to its end, even if it still runs."),
     ] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be saved.")] = False,
     no_llm: Annotated[bool, Option("--no-llm", help="Do not ask the language model.")] = False,
@@ -303,12 +304,12 @@ def run_consolidate(
 ) -> Result:
     """Turn conversations into history and memories.
 
-    Without SESSION, mem processes the pending conversations: those that have ended, and long
-    running ones except their latest messages. A language model reads them if you configured one.
-    Otherwise mem saves only what you asked for, your rules, preferences and corrections.
+    Without SESSION, mem processes the pending conversations: all that have ended, and long running
+    conversations except their latest messages. If you configured a language model, it reads them.
+    Otherwise mem saves only your requests, rules, preferences and corrections.
     """
     if sum((bool(name) or all_, bool(answer), background)) > 1 or (name and all_):
-        raise UsageError("use one of SESSION, --all, --answer and --background")
+        raise UsageError("SESSION, --all, --answer and --background cannot be used together")
     workspace = open_recording(context)
     if answer:
         return save_agent_answer(context, workspace, answer)

@@ -92,7 +92,7 @@ def run_check(
 ) -> Result:
     """Find problems in files: bad YAML, secrets, conflict markers, forgotten memories.
 
-    --fix adds missing ids, gives copies an id of their own, corrects relations and lines of
+    --fix adds missing ids, gives copies a new id, corrects relations and lines of
     MEMORY.md, and removes the leftovers of killed commands.
     """
     if fix and staged:
@@ -221,12 +221,11 @@ def describe_workspace(
             f"  pending    {count_noun(numbers.not_embedded, 'text')} to embed (mem index)"
         )
     if pending.inbox:
-        lines.append(
-            f"  inbox      {count_noun(pending.inbox, 'memory')} to decide about (mem review)"
-        )
+        count = count_noun(pending.inbox, "memory")
+        lines.append(f"  inbox      {count} awaiting your decision (mem review)")
     if pending.conflicts:
         number = count_noun(pending.conflicts, "memory")
-        lines.append(f"  conflicts  {number} in conflict with another one (mem review)")
+        lines.append(f"  conflicts  {number} in conflict with another memory (mem review)")
     if pending.fading:
         lines.append(f"  fading     {count_noun(pending.fading, 'memory')} (mem decay)")
     if usage.sessions:

@@ -32,7 +32,7 @@ def run_sync(
 ) -> Result:
     """Exchange memories with your other machines through git.
 
-    The memory must be a git repository of its own, such as your own memory (--scope user). Pass
+    The memory must be its own git repository, such as your own memory (--scope user). Pass
     the address of an empty repository the first time, and the same address on every other machine.
     If the memory is inside a project's repository, commit it with the code instead.
 

@@ -261,7 +261,7 @@ def explain_place(workspace: Workspace) -> list[str]:
         return []
     path = shorten_path(context, str(workspace.root))
     place = "project" if is_project else "folder"
-    return [f"saved in your own memory, {path}; `mem init` makes one for this {place}"]
+    return [f"saved in your own memory, {path}; `mem init` creates a memory for this {place}"]
 
 
 def shorten_path(context: Context, path: str) -> str:

@@ -33,10 +33,12 @@ HISTORY_FIELDS = ("id", "timestamp", "text", "path", "undo")
 
 def run_undo(
     context: Context,
-    number: Annotated[int, Argument(help="The number of the command; default: the last one.")] = 0,
+    number: Annotated[
+        int, Argument(help="The number of the command; default: the last command.")
+    ] = 0,
     list_: Annotated[bool, Option("--list", help="List the commands in the undo log.")] = False,
     redo: Annotated[bool, Option("--redo", help="Redo the last undone command.")] = False,
-    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Do not ask before an older command.")] = False,
 ) -> Result:
     """Revert the last command, or the command with a number.
 

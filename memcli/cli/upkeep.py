@@ -30,7 +30,7 @@ def run_tend(
     """Do the pending maintenance: consolidate conversations, fade and promote memories, update
     MEMORY.md, summarize old episodes.
 
-    Meant for cron: it prints a line for each thing that was done, and nothing otherwise.
+    Meant for cron: it prints a line for each step that changed something, and nothing otherwise.
     """
     lines, items, messages = [], [], []
     for workspace in open_all(context):
@@ -123,8 +123,8 @@ def run_promote(
 ) -> Result:
     """Put memories into MEMORY.md, which agents see at the start of every session.
 
-    --auto promotes confirmed memories: said three times, or with trust and confidence of at least
-    0.75, or your own rules and preferences.
+    --auto promotes your own rules and preferences, and confirmed memories. A memory is confirmed if
+    it was saved three times, or if its trust and confidence are at least 0.75.
     """
     if not names and not auto:
         raise UsageError("name the memories, or use --auto", "mem promote --auto --dry-run")

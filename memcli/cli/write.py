@@ -63,17 +63,15 @@ MOST_NAMED = 3  # ids in a hint
 def run_write(
     context: Context,
     text: Annotated[str, Argument(help="The memory; - reads it from standard input.")] = "",
-    type_: Annotated[str, Option("--type", help=f"One of: {', '.join(TYPES)}.")] = "",
+    type_: Annotated[str, Option("--type", help=f"{', '.join(TYPES)}. Default: mem guesses.")] = "",
     title: Annotated[str, Option(help="A short name.")] = "",
     tag: Annotated[list[str], Option("--tag", help="A tag; can be repeated.")] = [],
-    key: Annotated[
-        str, Option(help="A slot that holds one current value, such as staging/port.")
-    ] = "",
+    key: Annotated[str, Option(help="A slot with one current value, such as staging/port.")] = "",
     supersedes: Annotated[list[str], Option(help="The memory that this one replaces.")] = [],
     id_: Annotated[
         str, Option("--id", help="Update this memory instead of saving a new one.")
     ] = "",
-    path: Annotated[str, Option(help="File below entries/.")] = "",
+    path: Annotated[str, Option(help="The file to save it in, below entries/.")] = "",
     source: Annotated[
         str,
         Option(help="user (default at a terminal), observed, or inferred (default in scripts)."),
@@ -81,7 +79,7 @@ def run_write(
     expires: Annotated[str, Option(help="Date after which it no longer applies.")] = "",
     pinned: Annotated[bool, Option("--pinned", help="Never let it fade.")] = False,
     no_dedup: Annotated[
-        bool, Option("--no-dedup", help="Do not compare it with other memories.")
+        bool, Option("--no-dedup", help="Save it even if it repeats another memory.")
     ] = False,
     redact: Annotated[bool, Option("--redact", help="Save it without the secrets.")] = False,
     allow_secret: Annotated[
@@ -90,8 +88,8 @@ def run_write(
 ) -> Result:
     """Save a memory as a Markdown file.
 
-    The same words confirm a memory instead of storing it twice. At a terminal, mem assumes that
-    you are the source. In a script, pass --source.
+    If the memory already exists, mem confirms it instead of saving it twice. At a terminal, mem
+    assumes that you are the source. In a script, pass --source.
     """
     workspace = open_target(context)
     body = context.stdin.read() if text == "-" else text
@@ -196,7 +194,7 @@ def run_note(
 def add_secret_hint(error: MemError) -> MemError:
     """Name the options of `mem write` for a text with a secret."""
     if isinstance(error, SecretError):
-        error.hint = "use --redact to save it without the secret, or --allow-secret to keep it"
+        error.hint = "add --redact to remove the secret, or --allow-secret to save it anyway"
     return error
 
 
@@ -248,7 +246,7 @@ def render_outcome(context: Context, outcome: Outcome, messages: list[str]) -> R
     notes = [HELD] if outcome.action == "held" else []
     kept = [item.short_id for item in outcome.related if item.relation == "contradicts"]
     if kept:
-        notes.append(f"not replaced, because trusted more: {', '.join(kept)} (decide: mem review)")
+        notes.append(f"not replaced: mem trusts {' and '.join(kept)} more (decide: mem review)")
     return Result(data, lines, rows, [*messages, *notes])
 
 
@@ -321,7 +319,7 @@ def run_forget(
 ) -> Result:
     """Hide memories from search and agents, or delete them.
 
-    The same text is refused afterwards, until you say it again yourself.
+    Afterwards, mem refuses the same text until you save it again yourself.
     """
     workspace = open_existing(context, names)
     if names and about:
@@ -398,7 +396,7 @@ def render_outcomes(done: ForgetResult, lines: list[str], data: dict[str, Any]) 
     """Return the output of a command for several memories. Exit code 3: some were rejected."""
     errors = [f"{item.short_id}: {item.error.message}" for item in done.outcomes if item.error]
     copies = [related.path for outcome in done.outcomes for related in outcome.related]
-    copy_messages = [f"this also hides {path}, which says the same thing" for path in copies]
+    copy_messages = [f"this also hides {path}, which has the same text" for path in copies]
     messages = [*done.result.messages, *errors, *copy_messages]
     return Result(
         {"memories": list_fields(done.outcomes), "undo": done.result.number, **data},

@@ -191,7 +191,7 @@ def parse_file(
     if bad_bytes:
         parsed.problems.append(bad_bytes)
     if is_binary(text):
-        parsed.problems = [Problem(1, "not a text file: keep it elsewhere")]
+        parsed.problems = [Problem(1, "not a text file: move it to another folder")]
         return parsed
     text = text.replace("\x00", " ")  # SQLite ends a text there
     conflict = find_conflict_line(text)

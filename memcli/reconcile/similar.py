@@ -202,7 +202,8 @@ def check_near_repeat(index: Index, path: str, before: str, after: str) -> None:
     old, new = (item.forgotten for item in find_neighbors(index, drafts, deduplicate=False))
     if old is None and new is not None and new.path != path:
         raise RejectedError(
-            "this resembles a memory that was forgotten", "say it yourself: add --source user"
+            "this resembles a memory that was forgotten",
+            "to save it as your own statement: add --source user",
         )
 
 

@@ -127,7 +127,7 @@ def build_forgotten_gate(find_forgotten: FindForgotten) -> Gate:
                     "this repeats a memory that was forgotten",
                     f"bring it back: mem restore {forgotten_id}"
                     if forgotten_id.startswith("mem_")
-                    else "say it yourself to store it again: add --source user",
+                    else "to save it as your own statement: add --source user",
                 )
         return group
 

@@ -157,7 +157,7 @@ def find_place(context: Context, folder: str) -> Place:
     main = repository.main.resolve()
     reason = "All worktrees share the memory of the main one." if repository.is_linked else ""
     if repository.is_submodule:
-        reason = "This submodule gets a memory of its own."
+        reason = "This submodule gets its own memory."
     if not repository.is_linked and is_vault(main, FEWEST_NOTES):
         return build_place(main, "vault")._replace(is_certain=False)
     home = context.environment.get("HOME", "")

@@ -210,4 +210,4 @@ def recover(workspace: Workspace) -> str:
     except BusyError:
         return ""  # its process is still running
     except (MemError, OSError):
-        return "an interrupted command is unfinished, and this one may not write"
+        return "an earlier command was interrupted, and this command may not write to repair it"

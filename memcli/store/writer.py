@@ -430,7 +430,7 @@ def hold_lock(workspace: Workspace, seconds: float = LOCK_SECONDS) -> Iterator[P
 def locate(root: Path, path: str) -> Path:
     """Return the file of a path inside the workspace. Raises OutsideError; never follows a link."""
     if "\0" in path:
-        raise OutsideError(f"{path!r} is no path")
+        raise OutsideError(f"{path!r} is not a path")
     target = root / path
     folder = target.parent.resolve()
     if not folder.is_relative_to(root) or ".." in Path(path).parts or not target.name:

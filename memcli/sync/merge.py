@@ -36,7 +36,7 @@ from ..formats import split_lines as split_session
 STATE = ("status", "forgotten_at", "reason", "superseded_by")
 LISTS = ("tags", "aliases", "sources", "files", "conflicts_with")
 TIME_LENGTH = len("[14:15]")
-REWORDED = "both machines changed the same lines, and both versions are there"
+REWORDED = "both machines changed the same lines, and both versions were saved"
 LONGEST_RECORD = 20_000  # characters of a record that is compared word by word
 TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 Lines = list[str]
@@ -88,7 +88,7 @@ def merge_file(
     if not markers:
         ours, theirs = sorted((ours, theirs))
     if "\0" in old + ours + theirs:
-        return Merged(ours, "both machines changed this file, which is not a text")
+        return Merged(ours, "both machines changed this file, which is not text")
     name = path.rpartition("/")[2]
     if name == "purged.txt":
         return Merged(merge_purged_ids(ours, theirs))
@@ -103,13 +103,17 @@ def merge_file(
 
 def merge_records(kind: str, base: str, ours: str, theirs: str) -> str:
     """Return the records of both sides, without those that one side deleted."""
+    ours, theirs = sorted((ours, theirs))
     old = split_records(kind, base)
-    left = align_records(old, split_records(kind, min(ours, theirs)))
-    right = align_records(old, split_records(kind, max(ours, theirs)))
+    left = align_records(old, split_records(kind, ours))
+    right = align_records(old, split_records(kind, theirs))
 
     def resolve(was: Lines, first: Lines, second: Lines) -> Lines:
-        deleted = {key for key in was if key not in first or key not in second}
-        return sorted({*first, *second} - deleted)  # by time
+        keys = {*first, *second}
+        for key in was:
+            if key not in first or key not in second:
+                keys.discard(key)  # one side deleted it
+        return sorted(keys)  # by time
 
     keys = merge_sequences(list(old), list(left), list(right), resolve) or []
     records = []
@@ -128,15 +132,14 @@ def split_records(kind: str, text: str) -> dict[str, str]:
     else:
         pattern = HISTORY_HEADING if kind == "history" else NOTE_START
         starts = [match.start() for match in pattern.finditer(text)]
-        cuts = [0, *(start for start in starts if start), len(text)]
+        cuts = [0, *starts, len(text)]
         parts = [text[start:end] for start, end in pairwise(cuts)]
     records: dict[str, str] = {}
-    for part in parts:
+    for part in filter(None, parts):
         key = build_record_key(kind, part)
         while key in records:  # the same note was written twice
             key += "+"
-        if part:
-            records[key] = part
+        records[key] = part
     return records
 
 
@@ -193,31 +196,37 @@ def merge_words(base: str, ours: str, theirs: str) -> str:
     """Merge a text word by word, so that deleted words stay deleted."""
 
     def resolve(was: Lines, first: Lines, second: Lines) -> Lines:
-        return [*first, *second] if first and second else []
+        has_deletion = not first or not second
+        return [] if has_deletion else first + second
 
-    was, left, right = (TOKEN.findall(text) for text in (base, ours, theirs))
-    return "".join(merge_sequences(was, left, right, resolve) or [])
+    old = TOKEN.findall(base)
+    left = TOKEN.findall(ours)
+    right = TOKEN.findall(theirs)
+    return "".join(merge_sequences(old, left, right, resolve) or [])
 
 
 def merge_purged_ids(ours: str, theirs: str) -> str:
     """Return the purged ids of both sides, each with its earliest date."""
+    lines = sorted([*ours.splitlines(), *theirs.splitlines()])
     dates: dict[str, str] = {}
-    for line in sorted([*ours.splitlines(), *theirs.splitlines()]):
+    for line in lines:
         purged_id, _, date = line.strip().partition(" ")
         dates.setdefault(purged_id, date)
     dates.pop("", None)
     rows = sorted((date, purged_id) for purged_id, date in dates.items())
-    return "".join(f"{purged_id} {date}".rstrip() + "\n" for date, purged_id in rows)
+    merged = [f"{purged_id} {date}".rstrip() for date, purged_id in rows]
+    return "".join(add_line_ends(merged))
 
 
 def merge_settings(base: str, ours: str, theirs: str) -> Merged:
     """Merge settings by name, as the frontmatter of an entry without text."""
-    texts = [f"---\n{add_line_end(text)}---\n" for text in (base, ours, theirs)]
+    heads = add_line_ends([base, ours, theirs])
     try:
-        merged = merge_heads(*map(parse_version, texts))
+        old, left, right = (parse_version(f"---\n{head}---\n") for head in heads)
+        merged = merge_heads(old, left, right)
+        return Merged(frontmatter.parse(merged).head)
     except FrontmatterError:
         return merge_page(base, ours, theirs, 0)
-    return Merged(frontmatter.parse(merged).head)
 
 
 def read_update_time(metadata: str) -> str:
@@ -232,10 +241,11 @@ def merge_page(base: str, ours: str, theirs: str, markers: int) -> Merged:
 
     def resolve(was: Lines, first: Lines, second: Lines) -> Lines:
         nonlocal conflict
-        before, left, right = "".join(was), "".join(first), "".join(second)
+        before, left, right = map("".join, (was, first, second))
         if has_lost_words(before, left) and has_lost_words(before, right):
             return [merge_words(before, left, right)]  # a purge on each side
-        first, second = add_line_ends(first), add_line_ends(second)
+        first = add_line_ends(first)
+        second = add_line_ends(second)
         if is_reworded(was, first, second):
             conflict = REWORDED
             if markers:
@@ -260,18 +270,25 @@ def is_reworded(was: Lines, ours: Lines, theirs: Lines) -> bool:
 
 def join_lines(was: Lines, ours: Lines, theirs: Lines) -> Lines:
     """Return the lines of both sides, without those that one side deleted."""
-    deleted = {line for line in was if line not in ours or line not in theirs}
-    joined = [line for line in ours if line not in deleted or not line.strip()]
+    joined = []
+    for line in ours:
+        is_deleted = line in was and line not in theirs
+        if not is_deleted or not line.strip():
+            joined.append(line)
     return joined + [line for line in theirs if line not in was and line not in joined]
 
 
 def remove_repeated_lines(page: str) -> str:
     """Return a page with one line for each promoted memory."""
-    lines: dict[str, str] = {}
-    for number, line in enumerate(page.splitlines(keepends=True)):
+    lines, seen_ids = [], set()
+    for line in page.splitlines(keepends=True):
         match = PROMOTED_LINE.fullmatch(line.rstrip("\r\n"))
-        lines.setdefault(match["id"] if match else str(number), line)
-    return "".join(lines.values())
+        if match and match["id"] in seen_ids:
+            continue
+        if match:
+            seen_ids.add(match["id"])
+        lines.append(line)
+    return "".join(lines)
 
 
 def mark_conflict(ours: Lines, theirs: Lines, size: int) -> Lines:
@@ -293,29 +310,31 @@ def merge_entry(path: str, base: str | None, ours: str, theirs: str, markers: in
             return merge_page(base or "", ours, theirs, markers)
         # Two memories in files of the same name. The second one gets a new file.
         first, second = sorted((left, right), key=lambda version: version.id)
-        return Merged(first.text, "", second.text)
+        return Merged(first.text, copy=second.text)
     has_conflict = False
 
     def resolve(was: Lines, first: Lines, second: Lines) -> Lines:
         nonlocal has_conflict
-        first, second = add_line_ends(first), add_line_ends(second)
+        first = add_line_ends(first)
+        second = add_line_ends(second)
         if base and not was:
-            return [*first, *second]  # both sides added something
+            return first + second  # both sides added something
         has_conflict = True
         return mark_conflict(first, second, markers) if markers else second
 
-    sides = (left, right) if markers else (older, newer)
-    bodies = add_line_ends([version.body for version in (old, *sides)])
-    body = merge_lines(bodies[0], bodies[1], bodies[2], resolve) or ""
-    text = head + body
+    first, second = (left, right) if markers else (older, newer)
+    body = merge_lines(
+        add_line_end(old.body), add_line_end(first.body), add_line_end(second.body), resolve
+    )
+    text = head + (body or "")
     if not has_conflict:
         return Merged(text)
     if markers:
         return Merged(text, REWORDED)
     fields = frontmatter.parse(text).fields
     copy = build_copy(older, newer.id or older.id or path, fields)
-    is_active = not (fields.get("forgotten_at") or fields.get("superseded_by"))
-    return Merged(text, "both machines changed its text" if is_active else "", copy)
+    is_hidden = fields.get("forgotten_at") or fields.get("superseded_by")
+    return Merged(text, "" if is_hidden else "both machines changed its text", copy)
 
 
 def parse_version(text: str) -> Version:
@@ -329,9 +348,12 @@ def merge_heads(old: Version, older: Version, newer: Version) -> str:
         return ""
 
     def resolve(was: Lines, first: Lines, second: Lines) -> Lines:
-        known = {*was, *second}
-        comments = [line for line in first if line.lstrip().startswith("#") and line not in known]
-        return [*comments, *second]
+        comments = []
+        for line in first:
+            is_new = line not in was and line not in second
+            if is_new and line.lstrip().startswith("#"):
+                comments.append(line)
+        return comments + second
 
     merged = merge_lines(old.head, older.head, newer.head, resolve) or ""
     for head in (merged, newer.head):
@@ -340,8 +362,9 @@ def merge_heads(old: Version, older: Version, newer: Version) -> str:
             fields = frontmatter.parse(text).fields
             changes = {}
             for name in {**fields, **values}:
-                if fields.get(name) != values.get(name):
-                    changes[name] = values.get(name)
+                value = values.get(name)
+                if fields.get(name) != value:
+                    changes[name] = value
             return frontmatter.edit(text, changes)
     # The YAML has anchors or something else that cannot be edited by lines.
     return format_document(values, "").rstrip("\n") + "\n"
@@ -382,11 +405,18 @@ def merge_value(key: str, was: Any, older: Any, newer: Any) -> Any:
     if isinstance(older, dict) and isinstance(newer, dict):
         return merge_fields(was if isinstance(was, dict) else {}, older, newer)
     if key in LISTS and isinstance(older, list) and isinstance(newer, list):
-        before = was if isinstance(was, list) else []
-        deleted = [item for item in before if item not in older or item not in newer]
-        items = [*older, *(item for item in newer if item not in older)]
-        return [item for item in items if item not in deleted]
+        return merge_lists(was if isinstance(was, list) else [], older, newer)
     return newer
+
+
+def merge_lists(was: list[Any], older: list[Any], newer: list[Any]) -> list[Any]:
+    """Return the items of both sides, without those that one side deleted."""
+    items = []
+    for item in [*older, *newer]:
+        is_deleted = item in was and (item not in older or item not in newer)
+        if not is_deleted and item not in items:
+            items.append(item)
+    return items
 
 
 def build_copy(version: Version, original_id: str, merged: Fields) -> str:

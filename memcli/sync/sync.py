@@ -99,7 +99,7 @@ class Exchange:
         self.repository = repository
         self.accept_rewrite = accept_rewrite
         self.rewritten = ""  # our last commit from the remote, if the remote no longer has it
-        self.problem = f"other machines were faster {TRIES} times"
+        self.problem = f"other machines pushed first, {TRIES} times"
         self.result = SyncResult()
         repository.check_free()
         self.local_branch = repository.branch
@@ -260,8 +260,8 @@ class Exchange:
         is_same = LAYOUT.findall(their_settings) == our_layout
         if base == self.repository.empty_tree and not is_same:
             raise RejectedError(
-                f"the notes in {name} are in other folders than those of this memory",
-                "use it in a folder of its own: git clone ADDRESS; cd FOLDER; mem trust; mem sync",
+                f"{name} has its notes in other folders than this memory",
+                "clone it instead: git clone ADDRESS; cd FOLDER; mem trust; mem sync",
             )
 
     def move_work_tree(self, ours: str, target: str) -> bool:

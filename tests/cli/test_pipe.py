@@ -36,7 +36,9 @@ def test_write_names_the_memories_that_it_concerns(tmp_path: Path) -> None:
 
 
 def test_the_first_text_in_your_own_memory_is_announced(tmp_path: Path) -> None:
-    place = "mem: saved in your own memory, ~/.local/share/mem; `mem init` makes one for this"
+    place = (
+        "mem: saved in your own memory, ~/.local/share/mem; `mem init` creates a memory for this"
+    )
     assert run_mem(tmp_path, "note", "A walk.")[2] == f"{place} folder\n"
     assert run_mem(tmp_path, "write", "Ana likes tea.")[2] == ""
     # A project without a memory is more likely a mistake.
