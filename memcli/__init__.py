@@ -65,4 +65,12 @@ PUBLIC = {
     "upkeep.tend": "tend",
 }
 __all__ = " ".join(PUBLIC.values()).split()
-__getattr__ = import_lazily(__name__, PUBLIC)
+load_public = import_lazily(__name__, PUBLIC)
+
+
+def __getattr__(name: str) -> object:
+    """Return a public function, which checks its arguments."""
+    function = load_public(name)
+    from .api import check_arguments
+
+    return check_arguments(function)  # type: ignore[arg-type]

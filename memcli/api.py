@@ -3,13 +3,17 @@
 Modules above this one also take the context of a command and the errors from here.
 """
 
+import inspect
 import io
 import os
 import random
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import UnionType
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from .context import CommonOptions, Context
 from .errors import (
@@ -35,6 +39,41 @@ if TYPE_CHECKING:
     from .store import Replace
 
 
+def check_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that raises UsageError for wrong arguments before it does anything."""
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def call(*values: Any, **named: Any) -> Any:
+        try:
+            arguments = signature.bind(*values, **named).arguments
+        except TypeError as error:
+            raise UsageError(f"wrong arguments: {error}") from None
+        for name, value in arguments.items():
+            wanted = signature.parameters[name].annotation
+            if not is_of_type(value, wanted):
+                text = re.sub(r"\w+\.(?=\w)", "", inspect.formatannotation(wanted))
+                raise UsageError(f"{name} should be {text}, not {value!r:.40}")
+            if isinstance(value, int) and value < 0:
+                raise UsageError(f"{name} should be 0 or more")
+        return function(*values, **named)
+
+    return call
+
+
+def is_of_type(value: Any, wanted: Any) -> bool:
+    """Return whether a value has the type of a parameter. A text is not a list of texts."""
+    if isinstance(wanted, UnionType):
+        return any(is_of_type(value, kind) for kind in get_args(wanted))
+    kind = get_origin(wanted) or wanted
+    if kind in (Sequence, tuple):
+        is_list = isinstance(value, Sequence) and not isinstance(value, str | bytes)
+        return is_list and all(is_of_type(item, get_args(wanted)[0]) for item in value)
+    if kind is dict:
+        kind = Mapping  # such as os.environ
+    return kind is Any or isinstance(value, kind)
+
+
 def open_workspace(
     path: str | Path = "", *, environment: dict[str, str] | None = None
 ) -> Workspace:
@@ -50,7 +89,11 @@ def open_workspace(
         noise=random.SystemRandom(),
         common=CommonOptions(workspace=str(path)),
     )
-    return open_target(context)
+    try:
+        return open_target(context)
+    except (OSError, ValueError):
+        # A name that is too long, or that contains a null character.
+        raise NotFoundError(f"no workspace in {str(path)[:100]!r}") from None
 
 
 def open_target(context: Context) -> Workspace:
@@ -165,18 +208,20 @@ def log_error(context: Context, moment: str, error: Exception) -> None:
 
 def write(workspace: Workspace, text: str, **fields: Any) -> "Outcome":
     """Save a memory. Raises RejectedError if a gate refuses it, UsageError for a wrong value."""
-    from .formats import FIELDS
+    from .formats import FIELDS, is_id
     from .reconcile import Draft, write_memories
 
+    fields = {name: value for name, value in fields.items() if value not in (None, "")}
     # The reader of a file leaves a wrong value out. Here its author can still correct it.
-    for name in FIELDS.keys() & fields.keys():
-        if not fields[name]:
-            continue
+    for name in FIELDS.keys() & fields.keys() - {"source"}:
         try:
             fields[name] = FIELDS[name].read(fields[name])
         except ValueError as error:
             raise UsageError(f"{name} {error}") from None
-    outcomes, _ = write_memories(workspace, [Draft(text, **fields)])
+    draft = check_arguments(Draft)(text, **fields)
+    if draft.id and (not is_id(draft.id) or open_index(workspace).find_by_id(draft.id)):
+        raise UsageError("id should be new: mem_ and 16 characters")
+    outcomes, _ = write_memories(workspace, [draft])
     if outcomes[0].error is not None:
         raise outcomes[0].error
     return outcomes[0]
@@ -202,13 +247,17 @@ def search(
 
 def list_workspaces(workspace: Workspace | Sequence[Workspace]) -> list[Workspace]:
     """Return one workspace or several as a list."""
-    return [workspace] if isinstance(workspace, Workspace) else list(workspace)
+    workspaces = [workspace] if isinstance(workspace, Workspace) else list(workspace)
+    if not workspaces:
+        raise UsageError("no workspace is given")
+    return workspaces
 
 
 def build_filter(workspace: Workspace, filters: dict[str, Any]) -> "Filter":
     """Build a filter from the keywords of a call. Raises UsageError."""
-    from .index import build_filter
+    from .index import Filter, build_filter
 
+    check_arguments(Filter)(**filters)
     return build_filter(workspace.now, workspace.zone, **filters)
 
 

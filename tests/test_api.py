@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,52 @@ def test_values_are_checked_as_in_a_file(tmp_path: Path) -> None:
     lines = (workspace.root / outcome.path).read_text().splitlines()
     assert "expires_at: 2100-05-01T00:00:00Z" in lines
     assert "tags: [sport, town]" in lines
+
+
+def test_wrong_arguments_are_errors_of_mem(tmp_path: Path) -> None:
+    """Each function names the argument, and does nothing."""
+    workspace = open_test_workspace(tmp_path)
+    only = write(workspace, "Staging listens on port 6543.")
+    calls: dict[str, Callable[[], object]] = {
+        "names should be Sequence": lambda: memcli.forget(workspace, only.short_id),
+        "purge should be bool": lambda: memcli.forget(workspace, [only.id], purge="no"),
+        "missing a required argument: 'names'": lambda: memcli.restore(workspace),
+        "workspace should be Workspace": lambda: memcli.tend("memory"),
+        "no workspace is given": lambda: memcli.search([], "port"),
+        "query should be str": lambda: memcli.search(workspace, None),
+        "limit should be 0 or more": lambda: memcli.search(workspace, "port", -1),
+        "unexpected keyword argument 'tag'": lambda: memcli.search(workspace, "port", tag="x"),
+        "tags should be tuple": lambda: memcli.list_memories(workspace, tags="home"),
+        "unexpected keyword argument 'rating'": lambda: write(workspace, "A.", rating=5),
+        "unknown source 'nobody'": lambda: write(workspace, "B.", source="nobody"),
+        "id should be new": lambda: write(workspace, "C.", id=only.id),
+        "a text is not valid Unicode": lambda: memcli.grep(workspace, "x", project="\udc80"),
+        "cannot save an event": lambda: memcli.append_events(workspace, "s1", [{"a": b"b"}]),
+        "no question is given": lambda: memcli.answer_questions(workspace, [], "both"),
+    }
+    for message, call in calls.items():
+        with pytest.raises(UsageError, match=re.escape(message)):
+            call()
+    assert [entry.id for entry in memcli.list_memories(workspace)] == [only.id]
+    # A value that is empty counts as absent.
+    assert write(workspace, "The pool is open.", tags=None, updated_at="").action == "saved"
+
+
+def test_unknown_names_are_errors_of_mem(tmp_path: Path) -> None:
+    workspace = open_test_workspace(tmp_path)
+    write(workspace, "Staging listens on port 6543.")
+    for call in (
+        # An empty name is not the only memory, which has no key.
+        lambda: memcli.forget(workspace, [""]),
+        lambda: memcli.read_memory(workspace, ".md"),
+        lambda: memcli.read_session(workspace, "unknown"),
+        lambda: memcli.read_session(workspace, "x" * 1000),
+        lambda: memcli.undo(workspace, 99),
+        lambda: open_workspace("x" * 5000),
+        lambda: open_workspace("a\0b"),
+    ):
+        with pytest.raises(NotFoundError):
+            call()
 
 
 def test_the_import_is_light_and_prints_nothing() -> None:

@@ -32,8 +32,8 @@ from ..store import (
     Workspace,
     find_events_file,
     find_sessions_folder,
+    load_session,
     read_file,
-    read_session,
 )
 from .rules import PROJECT_LINE
 
@@ -248,7 +248,7 @@ def find_foreign_messages(
         if name == session.id or (anchor, timestamp) not in known:
             continue
         if name not in sessions:
-            sessions[name] = read_session(index.workspace, name)
+            sessions[name] = load_session(index.workspace, name)
         other = sessions[name]
         is_earlier = (other.created_at, other.id) < (session.created_at, session.id)
         if is_earlier or is_behind_cursor(index, other, path, line):

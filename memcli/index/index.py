@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import UnavailableError
+from ..errors import UnavailableError, UsageError
 from ..formats import HIDDEN_MARK, Problem
 from ..store import Workspace, recover
 from .database import (
@@ -85,7 +85,10 @@ class Index:
         self._embedder: Embedder | None = None
 
     def run(self, statement: str, values: Any = ()) -> sqlite3.Cursor:
-        return self.database.run(statement, values)
+        try:
+            return self.database.run(statement, values)
+        except UnicodeEncodeError:
+            raise UsageError("a text is not valid Unicode") from None
 
     def refresh(self, progress: Progress | None = None, *, with_sessions: bool = True) -> bool:
         """Read what changed on disk. If the index cannot be written, continue in memory."""

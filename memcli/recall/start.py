@@ -12,7 +12,7 @@ from ..formats import BYTES_PER_TOKEN, HEADING, WORD, count_noun, count_tokens
 from ..index import Index, IndexedEntry, open_index
 from ..reconcile import find_outdated_ids
 from ..search.search import split_sentences
-from ..store import Workspace, name_session, read_session
+from ..store import Workspace, load_session, name_session
 from .lookup import (
     CLOSING,
     OPENING,
@@ -313,7 +313,7 @@ def find_session_ends(index: Index, own: str) -> Iterator[tuple[str, str, str]]:
         (LATEST_SESSIONS,),
     ).fetchall()
     for path, text in rows:
-        session = read_session(workspace, path.split("/")[-2])
+        session = load_session(workspace, path.split("/")[-2])
         if session.id == own or not is_passage_for(index, path):
             continue
         for line in reversed(text.splitlines()):

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..errors import MemError
 from ..formats import PROMOTED_LINE, Record, parse_time, split_history, strip_comments
 from ..index import Index, IndexedEntry, read_passages
-from ..store import Workspace, find_repository, read_session, run_git
+from ..store import Workspace, find_repository, load_session, run_git
 
 OUTDATED = "may be outdated"
 MOST_FILES = 3  # each may cost two git processes
@@ -37,7 +37,7 @@ def is_passage_for(index: Index, path: str, anchor: str = "") -> bool:
     if not workspace.is_own or not workspace.project:
         return True
     if kind == "session":
-        return read_session(workspace, path.split("/")[-2]).project in ("", workspace.project)
+        return load_session(workspace, path.split("/")[-2]).project in ("", workspace.project)
     if kind == "history":
         return any(record.id == anchor for record, _ in list_records(index))
     return False  # notes of the user's own workspace do not name their project

@@ -108,6 +108,8 @@ def answer_questions(
     Raises ChangedError if one of them is no longer open, for example because it was answered in
     another terminal.
     """
+    if not questions:
+        raise UsageError("no question is given")
     for question in questions:
         if answer not in question.answers:
             raise UsageError(
@@ -145,7 +147,9 @@ def check_open(index: Index, question: Question) -> None:
         ]
         is_open = all(found) and not is_distinct(index, load_pair(index, question))
     if not is_open:
-        raise ChangedError("this question was answered already", "list the open ones: mem review")
+        raise ChangedError(
+            "this question was answered already", "list the open questions: mem review"
+        )
 
 
 def build_pair_groups(

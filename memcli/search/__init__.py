@@ -9,9 +9,9 @@ class CallableModule(ModuleType):
     """Makes `memcli.search(…)` the function of the Python API, although a package has its name."""
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        from ..api import search
+        from ..api import check_arguments, search
 
-        return search(*arguments, **options)
+        return check_arguments(search)(*arguments, **options)
 
 
 # Importing this package sets `memcli.search` to the module, whatever it was before.

@@ -69,9 +69,7 @@ def get_entry(index: Index, name: str) -> IndexedEntry:
         if problem:
             location = f"{named.path}:{problem[0]}"
             raise RejectedError(f"{location}: {problem[1]}", f"fix it: mem edit {named.path}")
-        raise NotFoundError(
-            f"{named.path} is not a memory of its own", "edit the file: mem edit PATH"
-        )
+        raise NotFoundError(f"{named.path} is not a memory", "edit the file: mem edit PATH")
     return named.entry
 
 
@@ -131,7 +129,8 @@ def find_by_name(index: Index, name: str) -> NamedFile | None:
     """Find a title, an alias or a file name, in any case and Unicode form."""
     folded = fold_name(name.removesuffix(".md"))
     entries = index.list_entries("file in (select file from names where name = ?)", (folded,))
-    if not entries:
+    # Most memories have no key.
+    if not entries and folded:
         entries = index.list_entries("key = ? and status = 'active'", (folded,))
     return choose_entry(index, name, entries)
 

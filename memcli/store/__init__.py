@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         get_session,
         has_last_line_end,
         list_sessions,
+        load_session,
         mask_field,
         mask_value,
         name_session,
@@ -122,7 +123,7 @@ __getattr__ = import_lazily(
             "ARCHIVE EVENTS METADATA Session append_events build_mask "
             "change_metadata count_events cut_masked find_events_file "
             "find_sessions_folder get_session has_last_line_end list_sessions "
-            "mask_field mask_value name_session read_session repair_events"
+            "load_session mask_field mask_value name_session read_session repair_events"
         ),
         "settings": (
             "SETTINGS edit_settings_text format_setting hide_password parse_setting read_settings"

@@ -80,7 +80,7 @@ def append_events(
     workspace.ensure_machine()
     with hold_lock(workspace):
         text = read_file(workspace, path) or ""
-        session = read_session(workspace, name, text=text)
+        session = load_session(workspace, name, text=text)
         known = {str(event.get("id")) for _, event in parse_events(text)}
         new: list[dict[str, Any]] = []
         mask = build_mask(workspace)
@@ -96,7 +96,10 @@ def append_events(
             if value and not getattr(session, key):
                 setattr(session, key, mask(value))
         session.state = state or ("ACTIVE" if new else session.state)
-        lines = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in new)
+        try:
+            lines = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in new)
+        except TypeError as error:
+            raise UsageError(f"cannot save an event: {error}") from None
         target = locate(workspace.root, path)
         try:
             with append_lines(target, lines):
@@ -167,6 +170,14 @@ def cut_masked(text: str, start: int, end: int, mask: Callable[[str], str]) -> s
 
 
 def read_session(workspace: Workspace, name: str, *, text: str | None = None) -> Session:
+    """Return the metadata of a session by its id. Raises NotFoundError."""
+    folder = workspace.root / find_sessions_folder(workspace) / name
+    if not SAFE_ID.fullmatch(name) or not has_events(folder):
+        raise NotFoundError(f"no session {name!r}", "list them: mem session ls")
+    return load_session(workspace, name, text=text)
+
+
+def load_session(workspace: Workspace, name: str, *, text: str | None = None) -> Session:
     """Return the metadata of a session, counted again if its events changed meanwhile.
 
     A session without files is new.
@@ -240,7 +251,7 @@ def list_sessions(workspace: Workspace) -> list[Session]:
     names: list[str] = []
     with suppress(OSError):
         names = [name for name in os.listdir(folder) if SAFE_ID.fullmatch(name)]
-    sessions = [read_session(workspace, name) for name in names if has_events(folder / name)]
+    sessions = [load_session(workspace, name) for name in names if has_events(folder / name)]
     return sorted(sessions, key=lambda session: (session.updated_at, session.id), reverse=True)
 
 
