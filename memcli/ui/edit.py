@@ -1,4 +1,4 @@
-"""The forms for a new memory and for a change, the open questions, and the actions of the page.
+"""The forms and actions of the page, and the questions that a person decides.
 
 An action returns the address to show next, or a page that says why nothing was changed.
 """
@@ -44,9 +44,9 @@ from .html import (
     render_form,
     render_options,
 )
-from .memories import MASKED
+from .memories import MASKED, show_memory
 
-NAMES = ("title", "type", "tags", "text")
+LINE_START = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")  # as Markdown counts lines
 QUESTIONS = 50  # on a page
 COUNT_SECONDS = 60.0  # finding the questions among 10,000 memories takes 150 ms
 ANSWERS = {
@@ -61,45 +61,8 @@ ANSWERS = {
 def show_new(request: Request, problem: str = "") -> Page:
     """Show the form for a new memory. After a problem, it has the typed text."""
     back = request.build_address("memories")
-    inputs = render_inputs(request.form, ["", *TYPES], back)
+    inputs = render_inputs(request.values, ["", *TYPES], back)
     return build_form_page("New memory", problem, render_form(request, "write", inputs))
-
-
-def show_edit(request: Request, problem: str = "") -> Page:
-    """Show the form that changes a memory. After a problem, it has the typed text."""
-    file = request.open_file()
-    # The text of the form must not be saved with a mask in the place of a secret.
-    if not file.is_editable:
-        raise ChangedError(MASKED)
-    entry, values, types = file.entry, {"text": file.shown}, []
-    if entry is not None:
-        values = {"text": get_body(file.shown), "title": entry.title, "type": entry.type}
-        values["tags"] = ", ".join(entry.tags)
-        types = list(dict.fromkeys([*TYPES, entry.type]))
-    back = request.build_address("memory", id=file.path)
-    inputs = render_inputs({**values, **request.form}, types, back)
-    form = render_form(request, "save", inputs, id=file.path, digest=file.digest)
-    template = "<p>The file now says:</p><pre>{}</pre>"
-    current = fill(template, values["text"]) if problem else None
-    title = "Edit memory" if entry else f"Edit {file.path}"
-    return build_form_page(title, problem, current, form)
-
-
-def render_inputs(values: dict[str, str], types: list[str], back: str) -> Html:
-    """Return the inputs of a form. Without types, it is about the text of a page."""
-    title, chosen, tags, text = (values.get(name, "") for name in NAMES)
-    options = render_options(types, chosen, "Automatic")
-    fields = fill_file("fields", title=title, types=options, tags=tags) if types else None
-    return fill_file("form", text=text, fields=fields, back=back)
-
-
-def build_form_page(title: str, problem: str, *content: Content) -> Page:
-    if not problem:
-        return build_sheet(title, content)
-    alert = fill('<p class="problem" role="alert">{}</p>', problem)
-    page = build_sheet(title, alert, content)
-    page.status = 409
-    return page
 
 
 def write_memory(request: Request) -> Page | str:
@@ -112,32 +75,54 @@ def write_memory(request: Request) -> Page | str:
     return request.build_address("memory", id=outcome.path, done=outcome.undo)
 
 
+def show_edit(request: Request, problem: str = "") -> Page:
+    """Show the form that changes a memory. After a problem, it has the typed text."""
+    file = request.open_file()
+    if not file.is_editable:
+        # The text of the form must not be saved with a mask in the place of a secret.
+        raise ChangedError(MASKED)
+    name, types = f"Edit {file.path}", []
+    values = {"text": file.shown}
+    entry = file.entry
+    if entry is not None:
+        name, types = "Edit memory", [*TYPES, entry.type]
+        tags = ", ".join(entry.tags)
+        values = {"title": entry.title, "type": entry.type, "tags": tags}
+        values["text"] = get_body(file.shown)
+    template = "<p>The file now says:</p><pre>{}</pre>"
+    current = fill(template, values["text"]) if problem else None
+    back = request.build_address("memory", id=file.path)
+    inputs = render_inputs({**values, **request.values}, types, back)
+    form = render_form(request, "save", inputs, id=file.path, digest=file.digest)
+    return build_form_page(name, problem, current, form)
+
+
 def save(request: Request) -> Page | str:
     """Change a memory or another file, unless it changed since it was shown."""
     try:
         file = open_unchanged(request)
         return save_text(request, file, build_text(request, file))
-    except NotFoundError:
-        raise
     except MemError as error:
         return show_edit(request, describe(error))
 
 
-def save_task(request: Request) -> str:
-    """Check or clear one checkbox."""
-    file = open_unchanged(request)
-    text = file.stored or ""
-    before, body, after = text.rpartition(get_body(text))
-    # The page counts all three line ends, which are every second part here.
-    lines = re.split(r"(\r\n|\r|\n)", body)
-    number = 2 * request.get_number("line")
-    task = TASK.search(lines[number]) if number < len(lines) else None
-    if task is None:
-        raise ChangedError("This line has no checkbox")
-    mark = "[x] " if task[1] == " " else "[ ] "
-    lines[number] = TASK.sub(mark, lines[number], count=1)
-    address = save_text(request, file, before + "".join(lines) + after)
-    return f"{address}#line-{number // 2}"
+def save_task(request: Request) -> Page | str:
+    """Check or clear one checkbox, unless the file changed since it was shown."""
+    number = request.get_number("line")
+    try:
+        file = open_unchanged(request)
+        text = file.stored or ""
+        before, body, after = text.rpartition(get_body(text))
+        lines = LINE_START.split(body)
+        task = TASK.search(lines[number]) if number < len(lines) else None
+        if task is None:
+            raise ChangedError("this line has no checkbox")
+        mark = "[x] " if task[1] == " " else "[ ] "
+        lines[number] = TASK.sub(mark, lines[number], count=1)
+        address = save_text(request, file, f"{before}{''.join(lines)}{after}")
+    except ChangedError:
+        return show_memory(request, "This file changed meanwhile. The page shows it as it is now.")
+    return f"{address}#line-{number}"
 
 
 def open_unchanged(request: Request) -> OpenFile:
@@ -160,12 +145,14 @@ def save_text(request: Request, file: OpenFile, text: str) -> str:
 
 def build_text(request: Request, file: OpenFile) -> str:
     """Return the text of a file with what was typed. Everything else stays as it is."""
-    before, body, entry = file.stored or "", read_text(request), file.entry
-    if entry is None:
+    before = file.stored or ""
+    body = read_text(request)
+    if file.entry is None:
         return body.replace("\n", "\r\n") if "\r\n" in before else body
-    shown = {"title": entry.title, "type": entry.type, "tags": tuple(entry.tags)}
-    fields = read_fields(request).items()
-    changes = {name: value for name, value in fields if value != shown[name]}
+    changes = {}
+    for name, value in read_fields(request).items():
+        if value != getattr(file.entry, name):
+            changes[name] = value
     # A person who only adds a tag changes nothing in the text.
     is_same = body.strip() == get_body(before).replace("\r\n", "\n")
     new_body = None if is_same else f"{body.strip()}\n"
@@ -174,12 +161,29 @@ def build_text(request: Request, file: OpenFile) -> str:
 
 def read_text(request: Request) -> str:
     # Browsers send the line ends of Windows.
-    return request.form.get("text", "").replace("\r\n", "\n")
+    return request.values.get("text", "").replace("\r\n", "\n")
 
 
 def read_fields(request: Request) -> dict[str, Any]:
     tags = read_tags(request.get("tags"))
     return {"title": request.get("title"), "type": request.get("type"), "tags": tags}
+
+
+def render_inputs(values: dict[str, str], types: list[str], back: str) -> Html:
+    """Return the inputs of a form. Without types, it is about the text of a page."""
+    fields = None
+    if types:
+        options = render_options(types, values.get("type", ""), "Automatic")
+        title, tags = values.get("title"), values.get("tags")
+        fields = fill_file("fields", title=title, types=options, tags=tags)
+    return fill_file("form", text=values.get("text"), fields=fields, back=back)
+
+
+def build_form_page(name: str, problem: str, *content: Content) -> Page:
+    if not problem:
+        return build_sheet(name, content)
+    alert = fill('<p class="problem" role="alert">{}</p>', problem)
+    return build_sheet(name, alert, content, status=409)
 
 
 def forget_memory(request: Request) -> str:
@@ -248,17 +252,23 @@ def render_question(request: Request, question: Question) -> Html:
     values = {"question": question.id, "kind": question.kind}
     answers = []
     for answer in question.answers:
-        answers.append(render_button(request, "answer", ANSWERS[answer], answer=answer, **values))
-    labels = ("Older", "Newer") if len(question.memories) > 1 else ("",)
+        button = render_button(request, "answer", ANSWERS[answer], answer=answer, **values)
+        answers.append(button)
+    labels = ["Older", "Newer"] if len(question.memories) > 1 else [""]
     sides = map(partial(render_side, request), labels, question.memories)
-    reason = fill('<p class="quiet">{}</p>', question.reason)
-    return fill_file("question", text=question.text, sides=sides, reason=reason, answers=answers)
+    return fill_file(
+        "question",
+        text=question.text,
+        sides=sides,
+        reason=question.reason,
+        answers=answers,
+    )
 
 
 def render_side(request: Request, label: str, choice: Choice) -> Html:
     day = request.workspace.describe_day(choice.date)
     about = " · ".join(filter(None, [label, choice.source, day]))
-    text: str = choice.text
+    text = choice.text
     if label:
         # A memory in the inbox has no view of its own.
         text = link_memory(request, choice.path, text)
@@ -278,9 +288,9 @@ def answer_question(request: Request) -> str:
 
 def show_pending(request: Request) -> Page:
     """Return the number of open questions, or nothing if there are none."""
-    root, counts, now = request.workspace.root, request.counts, monotonic()
-    counted_at, count = counts.get(root, (0.0, 0))
-    if not counted_at or now - counted_at > COUNT_SECONDS:
+    root, now = request.workspace.root, monotonic()
+    counted_at, count = request.counts.get(root, (-COUNT_SECONDS, 0))
+    if now - counted_at > COUNT_SECONDS:
         count = len(list_questions(request.workspace))
-        counts[root] = now, count
+        request.counts[root] = now, count
     return Page("", str(count or ""), is_part=True)

@@ -1,7 +1,7 @@
-"""HTML as values, Markdown as the page shows it, and the frame of the page.
+"""Build the HTML of the page: templates, the frame around each view, and Markdown.
 
-A template escapes the values that fill it. Markdown has links into the workspace, its images, and
-checkboxes. The frame has the request of the browser, the navigation, forms and messages.
+A template escapes the values that fill it. The frame has the navigation, and the message about the
+last action. Markdown has links into the workspace, its images, and checkboxes.
 """
 
 import posixpath
@@ -28,23 +28,6 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 TEMPLATES = Path(__file__).with_name("templates")
-Content = str | int | None | Iterable[Any]
-IMAGES = {
-    ".png": "image/png",
-    ".jpg": "image/jpeg",
-    ".jpeg": "image/jpeg",
-    ".gif": "image/gif",
-    ".webp": "image/webp",
-    ".avif": "image/avif",
-    ".svg": "image/svg+xml",
-}
-WIKI_LINK = re.compile(r"(!?)\[\[([^\[\]|#\n]*)(?:#([^\[\]|\n]*))?(?:\|([^\[\]\n]*))?\]\]")
-COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-TASK = re.compile(r"\[([ xX])\] ")
-IMAGE = '<img src="{}" alt="{}" loading="lazy">'
-OUTSIDE_LINK = '<a href="{}" target="_blank" rel="noreferrer noopener">{}</a>'
-# The script enables it, because a checkbox alone cannot send a form.
-CHECKBOX = '<input type="checkbox" aria-label="{}" data-line="{}" disabled{}>'
 # By the exit code of an error.
 STATUSES = {2: 400, 4: 404, 5: 409, 6: 503, 75: 503}
 TABS = ("memories", "review", "days", "changes", "insights")
@@ -60,10 +43,30 @@ DONE = {
     "accept": "Saved",
     "reject": "Rejected",
 }
+IMAGES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".avif": "image/avif",
+    ".svg": "image/svg+xml",
+}
+IMAGE = '<img src="{}" alt="{}" loading="lazy">'
+NEW_TAB = {"target": "_blank", "rel": "noreferrer noopener"}
+WIKI_LINK = re.compile(r"(!?)\[\[([^\[\]|#\n]*)(?:#([^\[\]|\n]*))?(?:\|([^\[\]\n]*))?\]\]")
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+TASK = re.compile(r"\[([ xX])\] ")
+# The script enables it, because a checkbox alone cannot send a form.
+CHECKBOX = '<input type="checkbox" aria-label="{}" data-line="{}" disabled{}>'
 
 
 class Html(str):
     """Text that is HTML already. Any other text is escaped."""
+
+
+Content = str | int | None | Iterable[Any]
+"""Text, HTML, or a list of them. None is nothing."""
 
 
 def join(content: Content) -> Html:
@@ -75,12 +78,17 @@ def join(content: Content) -> Html:
     if isinstance(content, str | int):
         # A stored text may have bytes that are not UTF-8.
         return Html(escape(str(content).encode("utf-8", "replace").decode()))
-    return Html("".join(join(item) for item in content))
+    return Html("".join(map(join, content)))
 
 
 def fill(template: str, *values: Content) -> Html:
     """Return a template of HTML with values in the places of its `{}`."""
     return Html(template.format(*map(join, values)))
+
+
+def fill_each(template: str, values: Iterable[Content]) -> list[Html]:
+    """Return a copy of the template for each value."""
+    return [fill(template, value) for value in values]
 
 
 def fill_file(name: str, **values: Content) -> Html:
@@ -102,7 +110,7 @@ def link_button(address: str, label: str) -> Html:
     return fill('<a class="button" href="{}">{}</a>', address, label)
 
 
-def render_options(values: Iterable[str], chosen: str, nothing: str = "") -> list[Html]:
+def render_options(values: Iterable[str], chosen: str, nothing: str) -> list[Html]:
     """Return the options of a select, with `nothing` as the label of an empty value."""
     options = []
     for value in values:
@@ -112,12 +120,6 @@ def render_options(values: Iterable[str], chosen: str, nothing: str = "") -> lis
     return options
 
 
-def build_address(view: str, values: dict[str, Any]) -> str:
-    """Return a relative address without its empty values."""
-    query = urlencode({key: value for key, value in values.items() if value}, errors="replace")
-    return f"{view}?{query}" if query else view
-
-
 def highlight(text: str, words: Sequence[str]) -> Html:
     """Return a text with the words of a search marked."""
     if not words:
@@ -125,14 +127,211 @@ def highlight(text: str, words: Sequence[str]) -> Html:
     pattern = "|".join(map(re.escape, words))
     parts = re.split(rf"(\b(?:{pattern})\w*)", text, flags=re.IGNORECASE)
     # Every second part is a match.
-    parts[1::2] = [fill("<mark>{}</mark>", part) for part in parts[1::2]]
+    parts[1::2] = fill_each("<mark>{}</mark>", parts[1::2])
     return join(parts)
 
 
-def render_markdown(text: str, path: str, workspace_number: int) -> Html:
+@dataclass
+class OpenFile:
+    """A memory or another file that a view shows."""
+
+    named: NamedFile
+    index: Index
+    shown: str  # the text, with secrets and forgotten passages masked
+    stored: str | None  # the text on disk; a colleague's memory has none here
+
+    @property
+    def path(self) -> str:
+        return self.named.path
+
+    @property
+    def entry(self) -> IndexedEntry | None:
+        return self.named.entry
+
+    @property
+    def is_editable(self) -> bool:
+        """Whether the page shows the whole text, so that it can be saved without a loss."""
+        return self.path.endswith(".md") and self.stored == self.shown
+
+    @property
+    def digest(self) -> str:
+        return build_digest((self.stored or "").encode("utf-8", "replace"))
+
+
+@dataclass
+class Request:
+    """A request of the browser for a view or an action."""
+
+    name: str
+    values: dict[str, str] = field(default_factory=dict)  # of the address and the form
+    workspaces: list[Workspace] = field(default_factory=list)
+    # The server remembers how many questions each workspace has, and since when.
+    counts: dict[Path, tuple[float, int]] = field(default_factory=dict)
+
+    @property
+    def number(self) -> int:
+        """The position of the chosen workspace."""
+        number = self.get_number("w")
+        return number if number < len(self.workspaces) else 0
+
+    @property
+    def workspace(self) -> Workspace:
+        return self.workspaces[self.number]
+
+    def get(self, name: str) -> str:
+        return self.values.get(name, "").strip()
+
+    def get_number(self, name: str) -> int:
+        text = self.get(name)
+        return int(text) if text.isdecimal() and len(text) < 10 else 0
+
+    def build_address(self, view: str, **values: Any) -> str:
+        """Return the relative address of a view of the chosen workspace, without empty values."""
+        values.setdefault("w", self.number)
+        query = urlencode({key: value for key, value in values.items() if value}, errors="replace")
+        return f"{view}?{query}" if query else view
+
+    def open_file(self) -> OpenFile:
+        """Return the file that `id` names, here or at a colleague's. Raises NotFoundError."""
+        name = self.get("id")
+        index = open_index(self.workspace)
+        named = find_named(index, name)
+        if named is None and self.workspace.settings["team.dsn"]:
+            from ..team.search import open_named
+
+            index = open_named(self.workspace, name) or index
+        named = named or get_named(index, name)
+        is_ours = index.workspace is self.workspace
+        stored = read_file(self.workspace, named.path) if is_ours else None
+        return OpenFile(named, index, index.read_text(named.path) or "", stored)
+
+
+@dataclass
+class Page:
+    """A view: its title and content."""
+
+    title: str
+    content: Content
+    tab: str = ""
+    status: int = 200
+    is_part: bool = False  # the script replaces a part of the page with it
+
+
+def build_sheet(name: str, *content: Content, status: int = 200) -> Page:
+    """Return a page with a heading; if it is a view of the navigation, marked there."""
+    body = fill('<div class="sheet"><h1>{}</h1>{}</div>', name, content)
+    return Page(name, body, name.lower(), status)
+
+
+def build_error_page(request: Request, error: MemError) -> Page:
+    back = link(request.build_address("memories", q=request.get("id")), "Search the memories")
+    problem = fill('<p class="problem">{}</p><p>{}</p>', describe(error), back)
+    return build_sheet("This did not work", problem, status=get_status(error))
+
+
+def get_status(error: MemError) -> int:
+    return STATUSES.get(error.exit_code, 500)
+
+
+def describe(error: MemError) -> str:
+    """Return the message and the hint of an error as sentences."""
+    sentences = ". ".join(filter(None, (error.message, error.hint)))
+    # A path or an option at the start of a sentence stays as it is.
+    return re.sub(r"(?:^|(?<=\. ))[a-z]+(?= )", lambda match: match[0].capitalize(), sentences)
+
+
+def render_page(request: Request, page: Page) -> str:
+    """Return the whole document of a view."""
+    if page.is_part:
+        return join(page.content)
+    return fill_file(
+        "document",
+        title=page.title,
+        start=request.build_address("memories"),
+        tabs=[render_tab(request, name, page.tab) for name in TABS],
+        workspaces=render_workspaces(request),
+        new=request.build_address("new"),
+        done=render_done(request),
+        content=page.content,
+    )
+
+
+def render_tab(request: Request, name: str, current: str) -> Html:
+    mark = Html(' aria-current="page"') if name == current else None
+    # The script asks for the number, because finding the questions takes a while.
+    count = Html('<span id="pending"></span>') if name == "review" else None
+    label = [name.capitalize(), count]
+    return fill('<a href="{}"{}>{}</a>', request.build_address(name), mark, label)
+
+
+def render_workspaces(request: Request) -> list[Html]:
+    """Return the name of the workspace, and a link to the other one."""
+    names = []
+    for number, workspace in enumerate(request.workspaces):
+        root = workspace.root
+        folder = root.parent if root.name == "memory" else root
+        name = "Your own" if workspace.is_own else folder.name
+        if number == request.number:
+            names.append(fill('<b title="{}">{}</b>', str(root), name))
+        else:
+            names.append(link(request.build_address("memories", w=number), name))
+    return names
+
+
+def render_done(request: Request) -> Html | None:
+    """Return what the last action did, with a button that reverts it."""
+    number = request.get_number("done")
+    folder = find_log_folder(request.workspace)
+    if not folder or not number:
+        return None
+    with suppress(OSError, ValueError):
+        record = read_record(folder / f"{number}.json")
+        button = None if record.is_purge else render_undo(request, record)
+        template = '<div class="done" role="status"><p>{}</p>{}</div>'
+        return fill(template, describe_record(record), button)
+    return None
+
+
+def describe_record(record: Record) -> str:
+    """Return what a command did, and to which memory."""
+    command = record.command
+    text = record.summary or ", ".join(change.path for change in record.changes)
+    if command == "review":
+        # The summary starts with the answer.
+        command, _, text = text.partition(": ")
+    return f"{DONE.get(command, command.capitalize())}: {text}"
+
+
+def render_undo(request: Request, record: Record) -> Html:
+    label = "Redo" if record.undoes else "Undo"
+    values = {"view": request.name, "id": request.get("id")}
+    return render_button(request, "undo", label, number=record.number, **values)
+
+
+def render_form(request: Request, action: str, content: Content, **values: str | int) -> Html:
+    """Return a form that sends values to an action. It works without the script."""
+    template = '<input type="hidden" name="{}" value="{}">'
+    hidden = [fill(template, name, value) for name, value in values.items()]
+    address = request.build_address(action)
+    return fill('<form method="post" action="{}">{}{}</form>', address, hidden, content)
+
+
+def render_button(request: Request, action: str, label: str, **values: str | int) -> Html:
+    return render_form(request, action, fill("<button>{}</button>", label), **values)
+
+
+def link_memory(request: Request, name: str, text: str) -> Html:
+    return link(request.build_address("memory", id=name), text)
+
+
+def get_image_kind(path: str) -> str | None:
+    """Return the media type of an image by its name. Other files have none."""
+    return IMAGES.get(posixpath.splitext(path)[1].lower())
+
+
+def render_markdown(request: Request, text: str, path: str) -> Html:
     """Return a Markdown text as HTML. Links and images are relative to the file of the text."""
-    place = {"path": path, "w": workspace_number}
-    return Html(load_renderer().render(text, place))
+    return Html(load_renderer().render(text, {"request": request, "path": path}))
 
 
 @cache
@@ -169,28 +368,25 @@ def parse_wiki_link(state: "StateInline", silent: bool) -> bool:
     if match is None or not (match[2] or match[3]):
         return False
     state.pos = match.end()
-    if not silent:
-        mark, target, section, label = match.groups(default="")
-        target = target.strip()
-        token = state.push("html_inline", "", 0)
-        if mark and posixpath.splitext(target)[1].lower() in IMAGES:
-            address = build_place("file", state.env, path=target)
-            token.content = fill(IMAGE, address, label or target)
-        else:
-            address = build_link(state.env, target, section)
-            text = label or match[0].strip("![]").replace("#", " › ")
-            token.content = link(address, text)
+    if silent:
+        return True
+    mark, target, section, label = match.groups(default="")
+    target = target.strip()
+    token = state.push("html_inline", "", 0)
+    if mark and get_image_kind(target):
+        address = state.env["request"].build_address("file", path=target)
+        token.content = fill(IMAGE, address, label or target)
+    else:
+        label = label or match[0].strip("![]").replace("#", " › ")
+        token.content = link(build_link(state.env, target, section), label)
     return True
-
-
-def build_place(view: str, place: Any, **values: str) -> str:
-    return build_address(view, {**values, "w": place["w"]})
 
 
 def build_link(place: Any, name: str, section: str) -> str:
     """Return the address of a section of a file; without a name, of the file that is shown."""
     anchor = f"#{build_anchor(section)}" if section else ""
-    return build_place("memory", place, id=name) + anchor if name else anchor
+    address = place["request"].build_address("memory", id=name) if name else ""
+    return f"{address}{anchor}"
 
 
 def build_anchor(heading: str) -> str:
@@ -206,7 +402,8 @@ def adapt_blocks(state: "StateCore") -> None:
             token.tag = f"h{min(6, int(token.tag[1:]) + 1)}"
         if token.type == "heading_open":
             token.attrs["id"] = build_anchor(tokens[number + 1].content)
-        if token.type == "list_item_open" and number + 2 < len(tokens):
+        if token.type == "list_item_open":
+            # Between them is the start of a paragraph.
             add_checkbox(token, tokens[number + 2])
 
 
@@ -215,7 +412,8 @@ def add_checkbox(item: "Token", inline: "Token") -> None:
     task = TASK.match(inline.content)
     if task is None or not inline.children or not item.map:
         return
-    line, label = item.map[0], inline.content[task.end() :]
+    line = item.map[0]
+    label = inline.content[task.end() :]
     checked = None if task[1] == " " else Html(" checked")
     text = inline.children[0]
     box = text.copy(type="html_inline", content=fill(CHECKBOX, label, line, checked))
@@ -224,222 +422,32 @@ def add_checkbox(item: "Token", inline: "Token") -> None:
     item.attrs = {"class": "task", "id": f"line-{line}"}
 
 
-def render_link(_: Any, tokens: Any, number: int, options: Any, place: Any) -> str:
+def render_link(renderer: Any, tokens: Any, number: int, options: Any, place: Any) -> str:
     """Let a link to a file of the workspace open it here, and any other one a new tab."""
-    address = str(tokens[number].attrs["href"])
+    attributes = tokens[number].attrs
+    address = attributes["href"]
     if urlsplit(address).scheme:
-        return fill(OUTSIDE_LINK, address, None).removesuffix("</a>")
-    name, _, section = unquote(address).partition("#")
-    path = resolve(name, place) if name else ""
-    return link(build_link(place, path, section), None).removesuffix("</a>")
+        attributes.update(NEW_TAB)
+    else:
+        name, _, section = unquote(address).partition("#")
+        path = resolve(name, place["path"]) if name else ""
+        attributes["href"] = build_link(place, path, section)
+    return str(renderer.renderToken(tokens, number, options, place))
 
 
-def render_image(_: Any, tokens: Any, number: int, options: Any, place: Any) -> str:
+def render_image(renderer: Any, tokens: Any, number: int, options: Any, place: Any) -> str:
     """Show an image of the workspace. One from the network becomes a link."""
     token = tokens[number]
-    address, label = str(token.attrs["src"]), token.content
+    address, label = token.attrs["src"], token.content
     # The page opens no connection, so that nobody learns when a memory is read.
     if urlsplit(address).scheme or address.startswith("//"):
-        return fill(OUTSIDE_LINK, address, label or address[:80])
-    path = resolve(unquote(address), place)
-    return fill(IMAGE, build_place("file", place, path=path), label)
+        template = '<a href="{}" target="_blank" rel="noreferrer noopener">{}</a>'
+        return fill(template, address, label or address[:80])
+    path = resolve(unquote(address), place["path"])
+    return fill(IMAGE, place["request"].build_address("file", path=path), label)
 
 
-def resolve(target: str, place: Any) -> str:
+def resolve(target: str, path: str) -> str:
     """Return the path in the workspace to which a link in a file leads."""
-    folder = "" if target.startswith("/") else posixpath.dirname(place["path"])
+    folder = "" if target.startswith("/") else posixpath.dirname(path)
     return posixpath.normpath(posixpath.join(folder, target.lstrip("/")))
-
-
-@dataclass
-class OpenFile:
-    """A memory or another file that a view shows."""
-
-    named: NamedFile
-    index: Index
-    shown: str  # the text, with secrets and forgotten passages masked
-    stored: str | None  # the text on disk; a colleague's memory has none here
-
-    @property
-    def path(self) -> str:
-        return self.named.path
-
-    @property
-    def entry(self) -> IndexedEntry | None:
-        return self.named.entry
-
-    @property
-    def is_editable(self) -> bool:
-        """Whether the page shows the whole text, so that it can be saved without a loss."""
-        return self.path.endswith(".md") and self.stored == self.shown
-
-    @property
-    def digest(self) -> str:
-        return build_digest((self.stored or "").encode("utf-8", "replace"))
-
-
-@dataclass
-class Request:
-    """A request of the browser for a view or an action."""
-
-    name: str
-    query: dict[str, str] = field(default_factory=dict)
-    form: dict[str, str] = field(default_factory=dict)
-    workspaces: list[Workspace] = field(default_factory=list)
-    # The server remembers how many questions each workspace has, and since when.
-    counts: dict[Path, tuple[float, int]] = field(default_factory=dict)
-
-    @property
-    def number(self) -> int:
-        """The position of the chosen workspace."""
-        number = self.get_number("w")
-        return number if number < len(self.workspaces) else 0
-
-    @property
-    def workspace(self) -> Workspace:
-        return self.workspaces[self.number]
-
-    def get(self, name: str) -> str:
-        """Return a value of the form, or else of the address."""
-        return self.form.get(name, self.query.get(name, "")).strip()
-
-    def get_number(self, name: str) -> int:
-        text = self.get(name)
-        return int(text) if text.isdecimal() and len(text) < 10 else 0
-
-    def build_address(self, view: str, **values: Any) -> str:
-        """Return the address of a view of the chosen workspace."""
-        return build_address(view, {**values, "w": self.number})
-
-    def open_file(self) -> OpenFile:
-        """Return the file that `id` names, here or at a colleague's. Raises NotFoundError."""
-        name = self.get("id")
-        index = open_index(self.workspace)
-        named = find_named(index, name)
-        if named is None and self.workspace.settings["team.dsn"]:
-            from ..team.search import open_named
-
-            index = open_named(self.workspace, name) or index
-        named = named or get_named(index, name)
-        is_ours = index.workspace is self.workspace
-        stored = read_file(self.workspace, named.path) if is_ours else None
-        return OpenFile(named, index, index.read_text(named.path) or "", stored)
-
-
-@dataclass
-class Page:
-    """A view: its title and content."""
-
-    title: str
-    content: Content
-    tab: str = ""
-    status: int = 200
-    is_part: bool = False  # the script replaces a part of the page with it
-
-
-def render_page(request: Request, page: Page) -> str:
-    """Return the whole document of a view."""
-    if page.is_part:
-        return join(page.content)
-    return fill_file(
-        "document",
-        title=page.title,
-        start=request.build_address("memories"),
-        tabs=[render_tab(request, name, page.tab) for name in TABS],
-        workspaces=render_workspaces(request),
-        new=request.build_address("new"),
-        done=render_done(request),
-        content=page.content,
-    )
-
-
-def render_tab(request: Request, name: str, current: str) -> Html:
-    mark = Html(' aria-current="page"') if name == current else None
-    # The script asks for the number, because finding the questions takes a while.
-    count = Html('<span id="pending"></span>') if name == "review" else None
-    label = [name.capitalize(), count]
-    return fill('<a href="{}"{}>{}</a>', request.build_address(name), mark, label)
-
-
-def render_workspaces(request: Request) -> list[Html]:
-    """Return the name of the workspace, and a link to the other one."""
-    names = []
-    for number, workspace in enumerate(request.workspaces):
-        folder = workspace.root.parent if workspace.root.name == "memory" else workspace.root
-        name = "Your own" if workspace.is_own else folder.name
-        if number == request.number:
-            names.append(fill('<b title="{}">{}</b>', str(workspace.root), name))
-        else:
-            names.append(link(build_address("memories", {"w": number}), name))
-    return names
-
-
-def link_memory(request: Request, name: str, text: str) -> Html:
-    return link(request.build_address("memory", id=name), text)
-
-
-def render_form(request: Request, action: str, content: Content, **values: str | int) -> Html:
-    """Return a form that sends values to an action. It works without the script."""
-    template = '<input type="hidden" name="{}" value="{}">'
-    hidden = [fill(template, name, value) for name, value in values.items()]
-    address = request.build_address(action)
-    return fill('<form method="post" action="{}">{}{}</form>', address, hidden, content)
-
-
-def render_button(request: Request, action: str, label: str, **values: str | int) -> Html:
-    return render_form(request, action, fill("<button>{}</button>", label), **values)
-
-
-def render_done(request: Request) -> Html | None:
-    """Return what the last action did, with a button that reverts it."""
-    folder = find_log_folder(request.workspace) if request.workspaces else None
-    number = request.get_number("done")
-    if not folder or not number:
-        return None
-    with suppress(OSError, ValueError):
-        record = read_record(folder / f"{number}.json")
-        button = None if record.is_purge else render_undo(request, record)
-        template = '<div class="done" role="status"><p>{}</p>{}</div>'
-        return fill(template, describe_record(record), button)
-    return None
-
-
-def describe_record(record: Record) -> str:
-    """Return what a command did, and to which memory."""
-    command = record.command
-    text = record.summary or ", ".join(change.path for change in record.changes)
-    if command == "review":
-        # The summary starts with the answer.
-        command, _, text = text.partition(": ")
-    return f"{DONE.get(command, command.capitalize())}: {text}"
-
-
-def render_undo(request: Request, record: Record) -> Html:
-    label = "Redo" if record.undoes else "Undo"
-    values = {"view": request.name, "id": request.get("id")}
-    return render_button(request, "undo", label, number=record.number, **values)
-
-
-def build_sheet(name: str, *content: Content) -> Page:
-    """Return a page with a heading; if it is a view of the navigation, marked there."""
-    body = fill('<div class="sheet"><h1>{}</h1>{}</div>', name, content)
-    return Page(name, body, name.lower())
-
-
-def build_error_page(request: Request, error: MemError) -> Page:
-    back = link(request.build_address("memories", q=request.get("id")), "Search the memories")
-    content = fill('<p class="problem">{}</p><p>{}</p>', describe(error), back)
-    page = build_sheet("This did not work", content)
-    page.status = get_status(error)
-    return page
-
-
-def get_status(error: MemError) -> int:
-    return STATUSES.get(error.exit_code, 500)
-
-
-def describe(error: MemError) -> str:
-    """Return the message and the hint of an error as sentences."""
-    sentences = ". ".join(filter(None, (error.message, error.hint)))
-    # A path or an option at the start of a sentence stays as it is.
-    return re.sub(r"(?:^|(?<=\. ))[a-z]+(?= )", lambda match: match[0].capitalize(), sentences)

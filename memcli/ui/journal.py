@@ -16,6 +16,7 @@ from .html import (
     build_sheet,
     describe_record,
     fill,
+    fill_each,
     link_button,
     link_memory,
     render_markdown,
@@ -74,7 +75,7 @@ def render_passage(request: Request, kind: str, text: str, path: str) -> Html:
     if kind == "memory":
         body = link_memory(request, path, text)
     else:
-        body = render_markdown(text, path, request.number)
+        body = render_markdown(request, text, path)
     template = '<div class="passage">{}<div class="text">{}</div></div>'
     return fill(template, link_memory(request, path, kind), body)
 
@@ -139,10 +140,9 @@ def show_insights(request: Request) -> Page:
     for label, number in figures.items():
         # A zero is no insight.
         counts.append(fill(template, label, f"{number:,}") if number else None)
-    shown = []
-    for item in usage.most_shown:
-        shown.append(fill("<li>{}</li>", link_memory(request, item["id"], item["text"])))
-    most_shown = fill('<h2>Most shown</h2><ul class="plain">{}</ul>', shown) if shown else None
+    links = [link_memory(request, item["id"], item["text"]) for item in usage.most_shown]
+    items = fill_each("<li>{}</li>", links)
+    most_shown = fill('<h2>Most shown</h2><ul class="plain">{}</ul>', items) if items else None
     return build_sheet(
         "Insights",
         fill('<dl class="figures">{}</dl>', counts),

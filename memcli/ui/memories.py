@@ -4,7 +4,7 @@ import json
 import posixpath
 from typing import Any
 
-from ..formats import STATUSES, TYPES, count_noun, get_body, split_words
+from ..formats import STATUSES, TYPES, count_noun, get_body, read_tags, split_words
 from ..index import Filter, build_filter, build_sql, open_index
 from ..search.names import get_link_names
 from ..search.search import Hit, SearchOptions, search, search_workspace
@@ -15,6 +15,7 @@ from .html import (
     Page,
     Request,
     fill,
+    fill_each,
     fill_file,
     highlight,
     link,
@@ -56,12 +57,19 @@ def show_memories(request: Request) -> Page:
 
 
 def build_wanted(request: Request) -> Filter:
-    types, statuses, tags = (tuple(filter(None, [request.get(name)])) for name in FILTERS)
+    """Return the filter that the form describes."""
     workspace = request.workspace
-    return build_filter(workspace.now, workspace.zone, types=types, statuses=statuses, tags=tags)
+    return build_filter(
+        workspace.now,
+        workspace.zone,
+        types=request.get("type").split(),
+        statuses=request.get("status").split(),
+        tags=read_tags(request.get("tag")),
+    )
 
 
 def show_hits(request: Request, query: str) -> Content:
+    """Return the memories that a search found."""
     # The script asks for "hits" after each letter, and for "all" when the typing pauses.
     is_typing = request.get("part") == "hits"
     options = SearchOptions(
@@ -73,9 +81,8 @@ def show_hits(request: Request, query: str) -> Content:
     )
     if is_typing:
         # Files and a team's server wait for the pause.
-        result = search_workspace(
-            open_index(request.workspace, refresh_first=False), query, options
-        )
+        index = open_index(request.workspace, refresh_first=False)
+        result = search_workspace(index, query, options)
     else:
         result = search([request.workspace], query, options)
     words = split_words(query)
@@ -86,16 +93,19 @@ def show_hits(request: Request, query: str) -> Content:
 
 
 def render_hit(request: Request, hit: Hit, words: list[str]) -> Html:
-    text = highlight(hit.text, words)
+    name, mark = hit.path, ""
     if hit.owner:
         # A colleague's memory has no file here.
-        return render_row(request, hit, hit.id, hit.timestamp, text, f"from {hit.owner}")
-    # Of a page or a conversation, the line matters.
-    name = hit.path if hit.kind == "entry" else f"{hit.path}:{hit.line}"
-    return render_row(request, hit, name, hit.timestamp, text)
+        name, mark = hit.id, f"from {hit.owner}"
+    elif hit.kind != "entry":
+        # Of a page or a conversation, the line matters.
+        name = f"{hit.path}:{hit.line}"
+    text = highlight(hit.text, words)
+    return render_row(request, hit, name, hit.timestamp, text, mark)
 
 
 def show_latest(request: Request) -> Content:
+    """Return the memories that match the filters, the latest first."""
     index = open_index(request.workspace, with_sessions=False)
     where, values = build_sql(build_wanted(request))
     table = f"from entries join files using(file) where {where}"
@@ -124,7 +134,7 @@ def show_latest(request: Request) -> Content:
 
 
 def render_messages(messages: list[str]) -> Content:
-    return [fill('<p class="quiet">{}</p>', message) for message in messages]
+    return fill_each('<p class="quiet">{}</p>', messages)
 
 
 def render_row(
@@ -132,7 +142,7 @@ def render_row(
 ) -> Html:
     """Return a memory of a list: an indexed entry or a hit."""
     is_titled = item.title and item.title not in text
-    tags = [fill("<span>#{}</span>", tag) for tag in item.tags]
+    tags = fill_each("<span>#{}</span>", item.tags)
     return fill_file(
         "row",
         address=request.build_address("memory", id=name),
@@ -148,23 +158,25 @@ def render_marks(request: Request, item: Any, mark: str = "") -> Content:
     expired = "expired" if request.workspace.is_expired(item) else ""
     names = filter(None, [mark, state, expired])
     kind = fill('<span class="kind">{}</span>', item.type or item.kind)
-    return [kind, [fill('<span class="mark">{}</span>', name) for name in names]]
+    return [kind, fill_each('<span class="mark">{}</span>', names)]
 
 
 def render_day(request: Request, time: str) -> Html:
     return fill('<time datetime="{}">{}</time>', time, request.workspace.describe_day(time))
 
 
-def show_memory(request: Request) -> Page:
-    """Show one memory, or another file of the workspace."""
+def show_memory(request: Request, problem: str = "") -> Page:
+    """Show one memory, or another file of the workspace. A problem is shown above it."""
     file = request.open_file()
     title = file.entry.title if file.entry else posixpath.basename(file.path)
     # Many texts start with their title.
     is_hidden = get_body(file.shown).lstrip("# ").startswith(title)
     template = '<h1 class="hidden">{}</h1>' if is_hidden else "<h1>{}</h1>"
     name = title or posixpath.basename(file.path)
+    alert = fill('<p class="problem" role="alert">{}</p>', problem) if problem else None
     content = fill_file(
         "memory",
+        problem=alert,
         about=render_about(request, file),
         heading=fill(template, name),
         notes=render_notes(request, file),
@@ -173,7 +185,8 @@ def show_memory(request: Request) -> Page:
         properties=render_properties(request, file),
         links=render_backlinks(request, file),
     )
-    return Page(name, content, "memories" if file.entry else "")
+    tab = "memories" if file.entry else ""
+    return Page(name, content, tab, status=409 if problem else 200)
 
 
 def render_about(request: Request, file: OpenFile) -> Content:
@@ -200,7 +213,7 @@ def render_notes(request: Request, file: OpenFile) -> Content:
         notes.append("This memory comes from your team's server.")
     elif file.path.endswith(".md") and not file.is_editable:
         notes.append(MASKED)
-    return [fill('<p class="note">{}</p>', note) for note in notes]
+    return fill_each('<p class="note">{}</p>', notes)
 
 
 def link_other(request: Request, file: OpenFile, entry_id: str) -> Html:
@@ -238,10 +251,10 @@ def render_text(request: Request, file: OpenFile) -> Content:
         lines = file.shown.split("\n")[first : first + LINES]
         return fill("<pre>{}</pre>", "\n".join(lines))
     body = get_body(file.shown)
-    text = render_markdown(body[:LONGEST], file.path, request.number)
-    if len(body) <= LONGEST:
-        return text
-    return [text, Html('<p class="quiet">The rest is too long for the page.</p>')]
+    text = render_markdown(request, body[:LONGEST], file.path)
+    is_cut = len(body) > LONGEST
+    remark = Html('<p class="quiet">The rest is too long for the page.</p>') if is_cut else None
+    return [text, remark]
 
 
 def render_properties(request: Request, file: OpenFile) -> list[Html]:
@@ -266,11 +279,9 @@ def describe_value(value: Any) -> str:
 
 
 def render_backlinks(request: Request, file: OpenFile) -> Content:
+    """Return links to the files that have a link to this one."""
     paths = file.index.list_links_to(get_link_names(file.named))
-    items = []
-    for path in paths[:MOST_LINKS]:
-        if path != file.path:
-            items.append(fill("<li>{}</li>", link_memory(request, path, path)))
-    if not items:
-        return None
-    return fill('<section><h2>Linked from</h2><ul class="plain">{}</ul></section>', items)
+    links = [link_memory(request, path, path) for path in paths if path != file.path]
+    items = fill_each("<li>{}</li>", links[:MOST_LINKS])
+    template = '<section><h2>Linked from</h2><ul class="plain">{}</ul></section>'
+    return fill(template, items) if items else None

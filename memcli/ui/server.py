@@ -6,7 +6,6 @@ a random token. The token is part of the path and not a cookie, because browsers
 every port of this machine.
 """
 
-import posixpath
 import sys
 import threading
 from collections.abc import Callable
@@ -35,7 +34,7 @@ from .edit import (
     undo_command,
     write_memory,
 )
-from .html import IMAGES, Page, Request, build_error_page, get_status, render_page
+from .html import Page, Request, build_error_page, get_image_kind, get_status, render_page
 from .journal import show_changes, show_days, show_history, show_insights
 from .memories import show_memories, show_memory
 
@@ -79,14 +78,14 @@ class Image(NamedTuple):
 
 def read_image(request: Request) -> Image:
     """Return an image of the workspace. Raises NotFoundError or OutsideError."""
-    path = request.get("path")
-    kind = IMAGES.get(posixpath.splitext(path)[1].lower())
-    root = request.workspace.root
+    root, path = request.workspace.root, request.get("path")
     file = locate(root, path)
     if not file.is_file() and "/" not in path:
         # Obsidian finds an embedded image by its name alone.
-        found = [item for item in root.rglob(escape(path)) if item.is_file()]
-        file = locate(root, found[0].relative_to(root).as_posix()) if found else file
+        for other in root.rglob(escape(path)):
+            if other.is_file():
+                file = locate(root, other.relative_to(root).as_posix())
+    kind = get_image_kind(path)
     if kind is None or not file.is_file() or file.stat().st_size > LARGEST_IMAGE:
         raise NotFoundError(f"no image {path!r}")
     return Image(file.read_bytes(), kind)
@@ -200,9 +199,8 @@ class Handler(BaseHTTPRequestHandler):
             function(self.check_token(parts.path), query)
         except RefusedError as error:
             self.send(error.status, f"{error}\n".encode(), PLAIN)
-        except Exception as error:
-            if not isinstance(error, ConnectionError):
-                self.send(500, b"This is a bug. The terminal shows it.\n", PLAIN)
+        except Exception:
+            self.send(500, b"This is a bug. The terminal shows it.\n", PLAIN)
             raise
 
     def check_caller(self) -> None:
@@ -253,7 +251,7 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(size)).decode("utf-8", "replace")
         form = dict(parse_qsl(body, keep_blank_values=True, errors="replace"))
         self.server.counts.clear()
-        self.show(ACTIONS[name], Request(name, query, form))
+        self.show(ACTIONS[name], Request(name, {**query, **form}))
 
     def show(self, function: View, request: Request) -> None:
         """Send what a view or an action returns."""

@@ -16,7 +16,7 @@ from memcli.formats.text import build_digest
 from memcli.reconcile.edit import replace_passage
 from memcli.store.workspace import Workspace
 from memcli.ui import edit
-from memcli.ui.html import Html, fill, fill_file, highlight, render_markdown
+from memcli.ui.html import Html, Request, fill, fill_file, highlight, render_markdown
 from tests.helpers import get_process_environment, make_context, open_again, put, run_mem
 from tests.ui.conftest import Client, serve
 
@@ -71,7 +71,7 @@ def test_templates_escape_their_values() -> None:
     ],
 )
 def test_markdown(text: str, html: str | None) -> None:
-    rendered = render_markdown(text, "notes/a.md", 0)
+    rendered = render_markdown(Request("memory"), text, "notes/a.md")
     assert html is None or html in rendered
     assert "<img" not in rendered or 'src="file?' in rendered
 
@@ -171,6 +171,24 @@ def test_checkboxes_change_one_line(client: Client, workspace: Workspace) -> Non
         form = {"id": "entries/plan.md", "digest": find_value(page, "digest"), "line": line}
         assert client.send(f"{client.base}task", form)[0] == 409
     assert file.read_bytes().decode() == after
+
+
+def test_a_checkbox_of_a_changed_file_shows_the_file_again(
+    client: Client, workspace: Workspace
+) -> None:
+    file = put(workspace, "entries/plan.md", "- [ ] oak\n")
+    page = client.get("memory?id=entries/plan.md")
+    form = {"id": "entries/plan.md", "digest": find_value(page, "digest"), "line": "0"}
+    file.write_text("- [ ] oak\n- [ ] ash\n")
+    status, page, _ = client.send(f"{client.base}task", form)
+    assert status == 409
+    assert "This file changed meanwhile." in page
+    assert "save again" not in page
+    assert re.findall(r'data-line="(\d+)"', page) == ["0", "1"]
+    assert file.read_text() == "- [ ] oak\n- [ ] ash\n"
+    # The page is as usable as before.
+    client.post("task", {**form, "digest": find_value(page, "digest"), "line": "1"})
+    assert file.read_text() == "- [ ] oak\n- [x] ash\n"
 
 
 def test_a_checkbox_after_a_lone_carriage_return_changes_its_own_line(
