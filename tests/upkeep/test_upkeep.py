@@ -267,3 +267,37 @@ def test_a_fix_loses_no_relation_and_no_line(tmp_path: Path) -> None:
     assert session.read_text() == f"{events.partition(chr(10))[0]}\nno JSON\n[1]\n"
     assert page.read_text() == "- In my words.\n"
     assert code == 1  # lines that are no events are still reported
+
+
+def test_a_check_reads_the_files_that_are_no_memories(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    conflict = "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> x\n"
+    put(workspace, "purged.txt", f"mem_1 2026-11-28\n{conflict}")
+    put(workspace, "mem.yaml", f"# mine\n{conflict}")
+    code, output, _ = run_mem(tmp_path, "check")
+    assert code == 1
+    assert "mem.yaml:2\ta git conflict marker\n" in output
+    assert "purged.txt:2\ta git conflict marker\n" in output
+
+
+def test_the_check_of_a_commit_finds_what_the_check_in_ci_finds(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    put(workspace, "entries/list.md", "---\ntype: [fact\n---\n\nThe valve is green.\n")
+    put(workspace, "entries/trust.md", "---\ntrust: high\n---\n\nThe valve is red.\n")
+    put(workspace, "notes/2026-11-28.md", "---\ntype: [fact\n---\n")
+    put(workspace, "../entries/page.md", "---\ntype: [fact\n---\n\nA page of the project.\n")
+    subprocess.run(["git", "add", "memory", "entries"], cwd=tmp_path, check=True)
+    staged = run_mem(tmp_path, "check", "--staged")
+    everything = run_mem(tmp_path, "check")
+    assert staged[0] == everything[0] == 1
+    assert staged[1] == everything[1].replace("entries/", "memory/entries/")
+    assert len(staged[1].splitlines()) == 2
+
+
+def test_a_memory_written_by_hand_needs_no_id(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    soup = put(workspace, "entries/soup.md", "---\nrating: 5\n---\n\nKale soup.\n")
+    assert run_mem(tmp_path, "check")[:2] == (0, "")
+    assert "got a new id" in run_mem(tmp_path, "check", "--fix")[1]
+    assert "id: mem_" in soup.read_text()
