@@ -10,13 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..context import Context
-from ..errors import NotFoundError, RejectedError
+from ..errors import MemError, NotFoundError, RejectedError
 from ..formats import build_digest
 from ..store import Workspace, find_repository, run_git
-from .install import SCRIPT_MARKS, Installation, insert_block, remove_block
+from .install import SCRIPT_MARKS, Connection, Installation, insert_block, remove_block
 from .settings_file import is_tracked, read_settings, save_text
 
 TARGETS = ("git", "cron", "systemd")
+CRONTAB = "your crontab (crontab -l)"
 PROGRAM_SECONDS = 60.0
 STOPPED = "mem stopped this commit. Fix the lines above, or pass --no-verify."
 # An index that is up to date makes the first search after a large merge fast. No hook runs after
@@ -52,12 +53,7 @@ WantedBy=timers.target
 
 def change_git_hooks(context: Context, program: Sequence[str] = ()) -> Installation:
     """Add a block to the hooks of the repository, or remove it if there is no program."""
-    repository = find_repository(context.folder)
-    if repository is None:
-        raise NotFoundError("no git repository in this folder or above it", "create one: git init")
-    top = repository.top
-    # This respects core.hooksPath and linked worktrees.
-    folder = top / run_git(top, "rev-parse", "--git-path", "hooks").decode().strip()
+    top, folder = find_git_hooks(context)
     changes = []
     for name, template in GIT_HOOKS.items():
         path = folder / name
@@ -77,6 +73,38 @@ def change_git_hooks(context: Context, program: Sequence[str] = ()) -> Installat
         if program and not before:
             path.chmod(0o755)
     return done
+
+
+def find_git_hooks(context: Context) -> tuple[Path, Path]:
+    """Return the top folder of the repository, and the folder of its hooks."""
+    repository = find_repository(context.folder)
+    if repository is None:
+        raise NotFoundError("no git repository in this folder or above it", "create one: git init")
+    top = repository.top
+    # This respects core.hooksPath and linked worktrees.
+    return top, top / run_git(top, "rev-parse", "--git-path", "hooks").decode().strip()
+
+
+def list_schedules(context: Context, workspaces: Sequence[Workspace]) -> list[Connection]:
+    """Return where git, cron and systemd run mem, with the commands."""
+    connections = []
+    with suppress(MemError):
+        for path in (find_git_hooks(context)[1] / name for name in GIT_HOOKS):
+            # The command is in the second line of the block, which begins with a test.
+            lines = read_settings(path).partition(SCRIPT_MARKS[0])[2].splitlines()
+            commands = [line.strip() for line in lines[2:3]]
+            connections.append(Connection("git", "project", str(path), commands))
+    for workspace in workspaces:
+        scope = "user" if workspace.is_own else "project"
+        with suppress(MemError):
+            lines = run_crontab(workspace, "-l").splitlines()
+            commands = [line for line in lines if line.endswith(build_cron_mark(workspace))]
+            connections.append(Connection("cron", scope, CRONTAB, commands))
+        with suppress(MemError):
+            path = find_unit(workspace, "service")
+            commands = re.findall(r"(?m)^ExecStart=(.*)", read_settings(path))
+            connections.append(Connection("systemd", scope, str(path), commands))
+    return [connection for connection in connections if connection.commands]
 
 
 def check_script(top: Path, path: Path, text: str) -> None:
@@ -104,8 +132,7 @@ def build_tend_command(workspace: Workspace, program: Sequence[str]) -> list[str
 def change_crontab(workspace: Workspace, program: Sequence[str] = ()) -> Installation:
     """Add a line to the user's crontab that tends a workspace, or remove it without a program."""
     check_path(workspace)
-    # cron takes a percent sign for the end of the command.
-    mark = f"# mem hook cron: {workspace.root}".replace("%", "\\%")
+    mark = build_cron_mark(workspace)
     before = run_crontab(workspace, "-l")
     after = "".join(
         line for line in before.splitlines(keepends=True) if not line.rstrip().endswith(mark)
@@ -121,7 +148,12 @@ def change_crontab(workspace: Workspace, program: Sequence[str] = ()) -> Install
         run_crontab(workspace, "-", after)
     else:
         run_crontab(workspace, "-r")
-    return Installation("cron", ["your crontab (crontab -l)"])
+    return Installation("cron", [CRONTAB])
+
+
+def build_cron_mark(workspace: Workspace) -> str:
+    # cron takes a percent sign for the end of the command.
+    return f"# mem hook cron: {workspace.root}".replace("%", "\\%")
 
 
 def check_path(workspace: Workspace) -> None:
@@ -164,29 +196,34 @@ def run_program(
 def change_timer(workspace: Workspace, program: Sequence[str] = ()) -> Installation:
     """Write the units of a timer that tends a workspace and start it, or remove them."""
     check_path(workspace)
-    context = workspace.context
-    base = context.find_home_folder("XDG_CONFIG_HOME", ".config")
-    if base is None:
-        raise NotFoundError("no HOME, so there are no units of systemd", "set HOME")
-    name = f"mem-tend-{build_digest(str(workspace.root).encode('utf-8', 'surrogateescape'))[:8]}"
+    name = find_unit(workspace, "timer").name
     command = " ".join(map(quote_for_systemd, build_tend_command(workspace, program)))
     done = Installation("systemd")
     if not program:
-        run_systemctl(workspace, "disable", "--now", f"{name}.timer")
+        run_systemctl(workspace, "disable", "--now", name)
     for kind, template in (("service", SERVICE), ("timer", TIMER)):
-        path = base / "systemd" / "user" / f"{name}.{kind}"
+        path = find_unit(workspace, kind)
         root = str(workspace.root).replace("%", "%%")
         text = template.format(root=root, command=command) if program else None
         if text != (read_settings(path) or None):
-            done.changed += save_text(path, text, base)
+            done.changed += save_text(path, text, path.parents[2])
     if done.changed:
         reason = run_systemctl(workspace, "daemon-reload")
         if program:
-            words = ["enable", "--now", f"{name}.timer"]
+            words = ["enable", "--now", name]
             reason = reason or run_systemctl(workspace, *words)
             later = f"Try later: systemctl --user {' '.join(words)}"
             done.notes += [f"The timer is not running: {reason}. {later}"] if reason else []
     return done
+
+
+def find_unit(workspace: Workspace, kind: str) -> Path:
+    """Return the file of a unit that tends a workspace."""
+    base = workspace.context.find_home_folder("XDG_CONFIG_HOME", ".config")
+    if base is None:
+        raise NotFoundError("no HOME, so there are no units of systemd", "set HOME")
+    digest = build_digest(str(workspace.root).encode("utf-8", "surrogateescape"))
+    return base / "systemd" / "user" / f"mem-tend-{digest[:8]}.{kind}"
 
 
 def run_systemctl(workspace: Workspace, *words: str) -> str:

@@ -12,11 +12,17 @@ from typing import Annotated
 from typer import Argument, Option
 
 from ..agents.install import Connection, Installation, connect, disconnect, list_connections
-from ..agents.schedule import TARGETS, change_crontab, change_git_hooks, change_timer
+from ..agents.schedule import (
+    TARGETS,
+    change_crontab,
+    change_git_hooks,
+    change_timer,
+    list_schedules,
+)
 from ..agents.settings_file import is_tracked
 from ..agents.table import AGENTS, find_agents, find_project, get_agent
 from ..api import Context, MemError, NotFoundError, UsageError, open_all, open_existing
-from ..store import list_sessions
+from ..store import Workspace, list_sessions
 from .terminal import Result, ask, shorten_path
 
 HOOK_FIELDS = (
@@ -36,7 +42,7 @@ MESSAGES = {
 
 def run_hook(
     context: Context,
-    action: Annotated[str, Argument(help=f"One of: {', '.join(ACTIONS)}.")] = "ls",
+    action: Annotated[str, Argument(help=f"One of: {', '.join(ACTIONS)}. Default: ls.")] = "ls",
     target: Annotated[
         str,
         Argument(
@@ -158,14 +164,16 @@ def render_installations(
 
 
 def render_connections(context: Context, project: Path) -> Result:
-    """Show the agents on this machine, and where they are connected."""
-    connections = list_connections(context, project)
+    """Show the agents on this machine, and where mem is connected."""
+    workspaces = list_workspaces(context)
+    connections = list_connections(context, project) + list_schedules(context, workspaces)
     found = find_agents(context)
-    last_days = find_last_days(context)
+    last_days = find_last_days(workspaces)
     lines: list[str] = []
     rows: list[list[str]] = []
     for connection in connections:
-        title = AGENTS[connection.agent].title
+        agent = AGENTS.get(connection.agent)
+        title = agent.title if agent else connection.agent
         state = connection.error or f"connected in {shorten_path(context, connection.path)}"
         last_day = last_days.get(connection.agent)
         lines.append(f"{title}: {state}{f', last used {last_day}' if last_day else ''}")
@@ -184,11 +192,16 @@ def render_connections(context: Context, project: Path) -> Result:
     return Result(data, lines, rows, exit_code=int(not lines), nothing=nothing)
 
 
-def find_last_days(context: Context) -> dict[str, str]:
+def list_workspaces(context: Context) -> list[Workspace]:
+    with suppress(MemError):
+        return open_all(context)
+    return []  # an agent can be connected before the first memory
+
+
+def find_last_days(workspaces: Sequence[Workspace]) -> dict[str, str]:
     """Return the day of each agent's latest recorded conversation."""
     last: dict[str, str] = {}
-    with suppress(MemError):
-        for workspace in open_all(context):
-            for session in sorted(list_sessions(workspace), key=lambda item: item.updated_at):
-                last[session.agent] = workspace.describe_day(session.updated_at)
+    for workspace in workspaces:
+        for session in sorted(list_sessions(workspace), key=lambda item: item.updated_at):
+            last[session.agent] = workspace.describe_day(session.updated_at)
     return last

@@ -7,9 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from memcli.agents.schedule import change_crontab, change_git_hooks, change_timer
+from memcli.agents.schedule import (
+    change_crontab,
+    change_git_hooks,
+    change_timer,
+    list_schedules,
+)
 from memcli.errors import MemError, NotFoundError, RejectedError
-from tests.helpers import get_process_environment, make_context, make_workspace
+from tests.helpers import get_process_environment, make_context, make_workspace, run_mem
 
 CRONTAB = """\
 #!/bin/sh
@@ -155,3 +160,25 @@ def test_systemd_starts_a_timer_or_says_why_not(works: bool, tmp_path: Path) -> 
     change_timer(workspace)
     assert not folder.exists()
     assert "disable --now" in log.read_text()
+
+
+def test_hook_ls_shows_git_cron_and_systemd(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    run_git(tmp_path, "init", "-q")
+    write_program(tmp_path / "bin/crontab", CRONTAB)
+    context = make_context(tmp_path, PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    workspace.context = context
+    assert list_schedules(context, [workspace]) == []
+    change_git_hooks(context, ["/bin/mem"])
+    change_crontab(workspace, ["/bin/mem"])
+    change_timer(workspace, ["/bin/mem"])
+    command = f"/bin/mem tend --workspace {workspace.root}"
+    assert [(item.agent, item.commands[0]) for item in list_schedules(context, [workspace])] == [
+        ("git", (tmp_path / ".git/hooks/pre-commit").read_text().splitlines()[3].strip()),
+        ("git", (tmp_path / ".git/hooks/post-merge").read_text().splitlines()[3].strip()),
+        ("cron", (tmp_path / "home/tab").read_text().rstrip()),
+        ("systemd", command),
+    ]
+    code, printed, _ = run_mem(tmp_path, "hook", "ls", PATH=context.environment["PATH"])
+    assert code == 0
+    assert f"systemd\tconnected\tproject\t{tmp_path}" in printed and command in printed
