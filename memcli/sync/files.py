@@ -1,6 +1,7 @@
-"""Choose the files that git sends, and merge two commits without the work tree.
+"""Prepare a repository, choose the files to send, and merge two commits.
 
-git calls the merge driver for files of a memory in a project's repository.
+The merge needs no work tree. In a project's repository, git itself merges: for each file of a
+memory it calls `merge_for_git`.
 """
 
 import json
@@ -19,6 +20,7 @@ from ..errors import BusyError, MemError, NotFoundError, RejectedError, UsageErr
 from ..formats import (
     Entry,
     FrontmatterError,
+    build_digest,
     build_words_digest,
     edit_entry,
     find_added_lines,
@@ -52,7 +54,7 @@ from ..store import (
     save_private,
     write_atomically,
 )
-from .git import REGULAR, Blob, GitError, Repository
+from .git import REGULAR, Blob, GitError, Repository, encode
 from .merge import build_copy_path, merge_file
 from .report import Conflict
 
@@ -116,9 +118,12 @@ def prepare_files(workspace: Workspace, repository: Repository) -> None:
     path = f"{workspace.prefix}.gitignore"
     before = read_file(workspace, path)
     lines = (before or "").splitlines()
-    lines += [name for name in LOCAL_PATHS if name not in (*lines, *SHARED_ONLY_PATHS)]
-    if not repository.run("ls-files", "--", path):
+    is_committed = bool(repository.run("ls-files", "--", path))
+    if not is_committed:
         lines = [line for line in lines if line not in SHARED_ONLY_PATHS]
+    for name in LOCAL_PATHS:
+        if name not in lines and name not in SHARED_ONLY_PATHS:
+            lines.append(name)
     text = "".join(f"{line}\n" for line in lines)
     changes = [Replace(path, before, text), change_attributes(workspace)]
     changes = [change for change in changes if change.before != change.after]
@@ -137,20 +142,41 @@ def change_attributes(workspace: Workspace) -> Replace:
     return Replace(path, before, text + "".join(f"{line}\n" for line in missing))
 
 
+def share_attributes(workspace: Workspace) -> None:
+    """List the files that the driver merges in the shared .gitattributes."""
+    change = change_attributes(workspace)
+    if change.before != change.after:
+        commit_one(workspace, "init", [change], actor="hook")
+
+
+def install_driver(workspace: Workspace, program: Sequence[str]) -> bool:
+    """Add the driver to the configuration of this clone, if possible.
+
+    A clone brings .gitattributes along, but no commands: git would not run them.
+    """
+    command = COMMAND.format(program=shlex.join(program), conflict=CONFLICT_CODE)
+    try:
+        for name, value in (("name", "Merge memories"), ("driver", command)):
+            run_git(workspace.root, "config", f"merge.mem.{name}", value)
+    except (NotFoundError, BusyError):
+        return False
+    return True
+
+
 def list_pending(workspace: Workspace, repository: Repository) -> tuple[list[str], list[Conflict]]:
     """Return the changed paths to commit, and files not to commit."""
     paths = list_changed_files(workspace, repository)
     paths += list_changed_sessions(workspace, repository)
-    heads = repository.read_files("HEAD", paths)
     known = workspace.resources.setdefault("sync", read_reasons(workspace))
     pending, skipped, reasons = [], [], {}
-    for path, head in heads.items():
-        key = build_file_key(workspace, path)
+    for path, committed in repository.read_files("HEAD", paths).items():
+        key = build_file_key(workspace, path, committed)
         if key not in known:
-            known[key] = find_reason_to_skip(workspace, path, head)
-        if known[key]:
-            skipped.append(Conflict(path, known[key]))
-            reasons[key] = known[key]
+            known[key] = find_reason_to_skip(workspace, path, committed)
+        reason = known[key]
+        if reason:
+            skipped.append(Conflict(path, reason))
+            reasons[key] = reason
         else:
             pending.append(path)
     save_reasons(workspace, reasons)
@@ -195,9 +221,28 @@ def list_changed_sessions(workspace: Workspace, repository: Repository) -> list[
     return [path for path in listed.split("\0") if path.endswith((EVENTS, METADATA, ARCHIVE))]
 
 
-def build_file_key(workspace: Workspace, path: str) -> str:
-    """Return a key that changes with a file and with the scanner."""
+def find_reason_to_skip(workspace: Workspace, path: str, committed: str | None) -> str:
+    """Return why a file must not be committed, or an empty string.
+
+    `committed` is its text in the last commit, None for a new file.
+    """
+    text = read_file(workspace, path)
+    if text is None:
+        return "not a regular file" if lexists(workspace.root / path) else ""
+    line = find_conflict_line(text)
+    if line is not None:
+        return f"a git conflict marker in line {line}"
+    problems = find_secret_problems(workspace, find_added_lines(committed or "", text))
+    if committed is None:
+        problems += find_secret_problems(workspace, path)
+    return problems[0].reason if problems else ""
+
+
+def build_file_key(workspace: Workspace, path: str, committed: str | None) -> str:
+    """Return a key that changes with the file, its last commit and the scanner."""
     key = f"{__version__} {workspace.settings['secrets.personal']} {path}"
+    if committed is not None:
+        key += f" {build_digest(encode(committed))}"
     with suppress(OSError):  # it was deleted
         status = (workspace.root / path).lstat()
         key += f" {status.st_mtime_ns} {status.st_ctime_ns} {status.st_size} {status.st_ino}"
@@ -205,9 +250,9 @@ def build_file_key(workspace: Workspace, path: str) -> str:
 
 
 def read_reasons(workspace: Workspace) -> dict[str, str]:
-    """Return why files were not sent the last time.
+    """Return why files were not sent the last time, by their keys.
 
-    A scan of a large file takes a minute, so it is repeated only if the file changes.
+    A scan of a large file takes a minute, so it is repeated only if the key changes.
     """
     folder = workspace.machine.folder
     text = read_small_text(folder / REASONS) if folder else ""
@@ -222,19 +267,6 @@ def save_reasons(workspace: Workspace, reasons: dict[str, str]) -> None:
     folder = workspace.machine.folder
     if folder is not None and reasons != read_reasons(workspace):
         save_private(folder / REASONS, json.dumps(reasons).encode())
-
-
-def find_reason_to_skip(workspace: Workspace, path: str, head: str | None) -> str:
-    """Return why a file must not be committed, or an empty string."""
-    text = read_file(workspace, path)
-    if text is None:
-        return "not a regular file" if lexists(workspace.root / path) else ""
-    line = find_conflict_line(text)
-    if line is not None:
-        return f"a git conflict marker in line {line}"
-    problems = find_secret_problems(workspace, find_added_lines(head or "", text))
-    problems += find_secret_problems(workspace, path) if head is None else []
-    return problems[0].reason if problems else ""
 
 
 class NewEntry(NamedTuple):
@@ -301,10 +333,9 @@ class TreeMerge:
                 files[path] = first
                 self.conflicts.append(Conflict(path, "both machines changed it: git has both"))
                 continue
-            base, ours, theirs = (
-                contents[sides[stage].object_id] if stage in sides else None for stage in (1, 2, 3)
-            )
-            merged = merge_file(self.workspace.get_kind(path), path, base, ours, theirs)
+            texts = {stage: contents[blob.object_id] for stage, blob in sides.items()}
+            kind = self.workspace.get_kind(path)
+            merged = merge_file(kind, path, texts.get(1), texts.get(2), texts.get(3))
             files[path] = self.write_file(merged.text, first.mode)
             if merged.copy:
                 files[build_copy_path(path, merged.copy)] = self.write_file(merged.copy)
@@ -314,7 +345,8 @@ class TreeMerge:
 
     def merge_repeats(self) -> None:
         """Merge memories that both machines saved in the same words."""
-        ours, theirs = self.read_new_entries(self.ours), self.read_new_entries(self.theirs)
+        ours = self.read_new_entries(self.ours)
+        theirs = self.read_new_entries(self.theirs)
         files: Files = {}
         for meaning in ours.keys() & theirs.keys():
             pair = ours[meaning], theirs[meaning]
@@ -384,27 +416,6 @@ def remove_promoted_lines(page: str, purged_ids: Iterable[str]) -> str:
     return page
 
 
-def install_driver(workspace: Workspace, program: Sequence[str]) -> bool:
-    """Add the driver to the configuration of this clone, if possible.
-
-    A clone brings .gitattributes along, but no commands: git would not run them.
-    """
-    command = COMMAND.format(program=shlex.join(program), conflict=CONFLICT_CODE)
-    try:
-        for name, value in (("name", "Merge memories"), ("driver", command)):
-            run_git(workspace.root, "config", f"merge.mem.{name}", value)
-    except (NotFoundError, BusyError):
-        return False
-    return True
-
-
-def share_attributes(workspace: Workspace) -> None:
-    """List the files that the driver merges in the shared .gitattributes."""
-    change = change_attributes(workspace)
-    if change.before != change.after:
-        commit_one(workspace, "init", [change], actor="hook")
-
-
 def merge_for_git(
     context: Context, base: Path, ours: Path, theirs: Path, size: int, path: Path
 ) -> str:
@@ -413,11 +424,12 @@ def merge_for_git(
     `size` is the length of conflict markers. `path` is the file in the work tree.
     """
     kind, name = "entry", path.name
-    roots = [folder for folder in path.parents if (folder / MARK).is_file()]
-    if roots:
-        name = path.relative_to(roots[0]).as_posix()
-        kind = open_folder(context, roots[0], "", None).get_kind(name)
-    texts = [read_text(file) for file in (base, ours, theirs)]
-    merged = merge_file(kind, name, texts[0] or None, texts[1], texts[2], size)
-    write_atomically(ours, (merged.text or "").encode("utf-8", "surrogateescape"))
+    for folder in path.parents:
+        if (folder / MARK).is_file():
+            name = path.relative_to(folder).as_posix()
+            kind = open_folder(context, folder, "", None).get_kind(name)
+            break
+    before = read_text(base) or None  # git has an empty file if there was none
+    merged = merge_file(kind, name, before, read_text(ours), read_text(theirs), size)
+    write_atomically(ours, encode(merged.text or ""))
     return merged.conflict

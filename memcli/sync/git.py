@@ -244,7 +244,7 @@ def explain_network_error(remote: str, error: GitError) -> MemError:
         )
     return UnavailableError(
         f"cannot reach {remote}: {error.reason}",
-        "your memories are saved here; run mem sync again later",
+        "your memories are committed here; check the address, or run mem sync again later",
     )
 
 
@@ -255,7 +255,7 @@ def explain_rejection(remote: str, error: GitError) -> RejectedError:
     reasons = [match[1] for match in (reason, remark) if match]
     return RejectedError(
         f"{remote} rejected the memories: {'; '.join(reasons) or error.reason}",
-        "they are saved here; ask the owner of the remote",
+        "your memories are committed here; ask the owner of the remote",
     )
 
 
