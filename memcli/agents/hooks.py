@@ -12,7 +12,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from ..api import Context, MemError, log_error, open_all, open_recording
+from ..api import (
+    Context,
+    MemError,
+    log_error,
+    open_all,
+    open_recording,
+    withdraw_from_team,
+)
 from ..formats import CONTEXT, parse_time
 from ..index import open_index
 from ..recall import START_TIME, Shown, delete_old_records, load_fork, load_shown, lock_session
@@ -150,10 +157,15 @@ def prepare_session(event: Event, agent: str, context: Context) -> None:
 
 
 def update_index(event: Event, agent: str, context: Context) -> None:
-    """Read the turn into the index, so that the next start need not do it."""
+    """Read the turn into the index, so that the next start need not do it.
+
+    What the user asked to forget leaves the team's server now, because a prompt cannot wait.
+    """
     os.nice(NICENESS)
     with log_problems(event, agent, context):
-        open_index(open_recording(context))
+        workspace = open_recording(context)
+        open_index(workspace)
+        withdraw_from_team(workspace)
 
 
 @contextmanager

@@ -274,6 +274,8 @@ def save_request(workspace: Workspace, statement: "Statement", message: str, sho
 def forget_request(workspace: Workspace, text: str, counts: dict[str, int]) -> list[str]:
     from ..reconcile import forget_described
 
+    # The server can hang while the agent waits, so the end of the turn does it.
+    workspace.withdraw_from_team = None
     done = forget_described(workspace, text, project=workspace.project)
     counts["forgotten"] += len(done.outcomes)
     lines = [f"forgot {outcome.short_id}" for outcome in done.outcomes]

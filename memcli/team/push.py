@@ -86,8 +86,12 @@ def withdraw(workspace: Workspace) -> int:
     """
     if not find_space(workspace):
         return 0
+    index = open_index(workspace)
+    forgotten = index.run("select 1 from entries where status = 'forgotten' limit 1").fetchone()
+    if not forgotten and not workspace.read_purged_ids():
+        return 0
     with open_team(workspace, SEARCH_SECONDS) as team:
-        return remove_forgotten(team, open_index(workspace))
+        return remove_forgotten(team, index)
 
 
 def build_machine_name(workspace: Workspace) -> str:

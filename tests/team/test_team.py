@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from memcli import data
+from memcli.agents.events import Event
+from memcli.agents.hooks import respond, update_index
 from memcli.agents.mcp_tools import Toolbox
+from memcli.context import CommonOptions
 from memcli.store.settings import SETTINGS
 from tests.helpers import make_context, run_mem
 from tests.team.server import Database, Server, add_role, copy_database, run_server
@@ -193,6 +196,26 @@ def test_what_an_agent_forgets_leaves_the_server_too(
     assert count_rows(database) == [1, 1]
     context = make_context(ana.folder, HOME=str(ana.folder / "home"), MEM_TEAM_DSN=ana.dsn)
     Toolbox(context).call("memory_delete", {"path": name})
+    assert count_rows(database) == [0, 0]
+
+
+def test_a_prompt_does_not_wait_for_the_server_and_the_end_of_the_turn_does(
+    team: tuple[Database, Member, Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user asks the agent to forget something."""
+    database, ana, _ = team
+    ana.write("The quagga drinks tea.")
+    ana.push()
+    context = make_context(ana.folder, HOME=str(ana.folder / "home"), MEM_TEAM_DSN=ana.dsn)
+    context = context._replace(common=CommonOptions())
+    prompt = Event("UserPromptSubmit", session="s1", folder=str(ana.folder))
+    prompt = prompt._replace(prompt="Forget that the quagga drinks tea.")
+    answer = respond(prompt, "claude-code", context)
+    assert "forgotten 1 memory" in answer
+    # A connection would have deleted it.
+    assert count_rows(database) == [1, 1]
+    monkeypatch.setattr("os.nice", lambda _: 0)  # in a process of its own
+    update_index(Event("Stop", session="s1", folder=str(ana.folder)), "claude-code", context)
     assert count_rows(database) == [0, 0]
 
 
