@@ -23,7 +23,7 @@ from ..api import (
 from ..formats import CONTEXT, parse_time
 from ..index import open_index
 from ..recall import START_TIME, Shown, delete_old_records, load_fork, load_shown, lock_session
-from ..store import Workspace, list_sessions
+from ..store import NICENESS, Workspace, list_sessions
 from ..transcripts.transcript import build_message
 from .events import Event, build_answer, read_event
 from .messages import (
@@ -44,7 +44,6 @@ PENDING_START, REPORTED_START = "pending_start", "reported_start"
 REQUEST_TOKENS, COMPRESSED_TOKENS = "request_tokens", "compressed_tokens"
 START_SECONDS = 1.0  # left to the agent before the preparation
 EMBED_SECONDS = 5.0  # for conversations, at the next start
-NICENESS = 10
 
 
 class Hook(NamedTuple):

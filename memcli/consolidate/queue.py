@@ -14,7 +14,7 @@ from pathlib import Path
 from ..errors import BusyError, LlmError, MemError
 from ..formats import count_noun
 from ..llm.client import is_configured
-from ..store import Session, Workspace, get_session, list_sessions
+from ..store import NICENESS, Session, Workspace, get_session, list_sessions
 from ..transcripts.importer import import_file
 from .batch import find_due_messages
 from .compaction import HARD_LIMIT, compact_session, needs_compaction, shorten_page
@@ -22,7 +22,6 @@ from .consolidate import BatchResult, consolidate_sessions, find_due_sessions
 
 LOCK = "consolidate.lock"
 WAIT_SECONDS = 120.0  # for a consolidation in the background, if a person or an agent waits
-NICENESS = 10
 
 
 @contextmanager

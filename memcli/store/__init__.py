@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         choose_place,
         create_workspace,
     )
-    from .machine import LOG, Machine, make_mem_folder
+    from .machine import LOG, NICENESS, Machine, make_mem_folder
     from .obsidian import find_tags, find_title, read_excluded, render_canvas
     from .sessions import (
         ARCHIVE,
@@ -117,7 +117,7 @@ __getattr__ = import_lazily(
             "HISTORY_PATHS LOCAL_PATHS Place SHARED_ONLY_PATHS add_lines "
             "choose_place create_workspace"
         ),
-        "machine": "LOG Machine make_mem_folder",
+        "machine": "LOG NICENESS Machine make_mem_folder",
         "obsidian": "find_tags find_title read_excluded render_canvas",
         "sessions": (
             "ARCHIVE EVENTS METADATA Session append_events build_mask "

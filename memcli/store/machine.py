@@ -23,6 +23,7 @@ PENDING_PURGES = "pending-purges.json"
 ACCESS_COUNTS = "access.json"
 LOG = "log"
 LARGEST_LOG = 200_000  # bytes; a larger log starts again
+NICENESS = 10  # of processes in the background
 
 
 @dataclass(frozen=True)
