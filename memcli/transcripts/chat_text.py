@@ -48,13 +48,12 @@ def parse_opening(line: str) -> Opening | None:
     # A line such as `User` needs a mark, and `**User** says …` is a sentence.
     if not has_colon and (match["text"] or mark in ("", ">")):
         return None
-    name = match["role"].lower()
-    role = "user" if name in USERS.split("|") else "assistant"
-    moment = (match["time"] or match["time_after"] or "").replace(",", " ")
-    time = " ".join(moment.split())
-    return Opening(
-        (mark, has_colon), "system" if name == "system" else role, time, match["text"] or ""
-    )
+    role = match["role"].lower()
+    if role != "system":
+        role = "user" if role in USERS.split("|") else "assistant"
+    moment = match["time"] or match["time_after"] or ""
+    time = " ".join(moment.replace(",", " ").split())
+    return Opening((mark, has_colon), role, time, match["text"] or "")
 
 
 def find_style(lines: Iterable[str]) -> tuple[str, bool] | None:
@@ -67,7 +66,10 @@ def find_style(lines: Iterable[str]) -> tuple[str, bool] | None:
         opening = parse_opening(line.strip())
         if opening is not None and (number < EARLY or opening.style in roles):
             roles.setdefault(opening.style, set()).add(opening.role)
-    return next((style for style, names in roles.items() if {"user", "assistant"} <= names), None)
+    for style, speakers in roles.items():
+        if {"user", "assistant"} <= speakers:
+            return style
+    return None
 
 
 def read_text(text: str, zone: tzinfo) -> Transcript:
@@ -99,6 +101,7 @@ def add_message(
         return
     text = "\n".join(lines).rstrip()
     before, _, last = text.rpartition("\n")
-    text = before if RULE.fullmatch(last) else text
+    if RULE.fullmatch(last):
+        text = before
     moment = parse_time(opening.time, zone)
     transcript.add_message(opening.role, text, format_time(moment) if moment else "")

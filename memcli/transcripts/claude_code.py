@@ -1,7 +1,7 @@
 """Transcripts of Claude Code: `~/.claude/projects/FOLDER/SESSION.jsonl`.
 
 Each line is an envelope around a message of the Anthropic API. The format is internal and changes
-with releases, so unknown lines are skipped and counted.
+with releases, so unknown lines are skipped.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,16 +11,19 @@ from ..formats import read_content
 from .transcript import JsonObject, Transcript, get_object, get_objects, get_text, read_timestamp
 
 NAME = "claude-code"
-FOLDER_VARIABLE, FOLDER, PATTERNS = "CLAUDE_CONFIG_DIR", ".claude", ("projects/*/*.jsonl",)
+FOLDER_VARIABLE, FOLDER = "CLAUDE_CONFIG_DIR", ".claude"
+PATTERNS = ("projects/*/*.jsonl",)
 ROLES = ("user", "assistant")
 # Lines with a message that is not part of the conversation.
 MARKS = ("isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage")
+CALLS = ("tool_use", "server_tool_use")
 
 
 def is_line(data: JsonObject) -> bool:
     """Return whether an object is a line of such a transcript."""
-    has_message = isinstance(data.get("message"), Mapping) and "payload" not in data
-    return has_message or ("type" in data and ("sessionId" in data or "leafUuid" in data))
+    if isinstance(data.get("message"), Mapping) and "payload" not in data:
+        return True
+    return "type" in data and ("sessionId" in data or "leafUuid" in data)
 
 
 def find_session_id(path: Path) -> str:
@@ -28,7 +31,8 @@ def find_session_id(path: Path) -> str:
 
     It overrides the ids in the lines, because a resumed conversation repeats earlier lines.
     """
-    return path.stem if path.stem.count("-") == 4 else ""
+    is_uuid = path.stem.count("-") == 4
+    return path.stem if is_uuid else ""
 
 
 def read_lines(lines: Iterable[JsonObject]) -> Transcript:
@@ -50,28 +54,30 @@ def find_message(data: JsonObject) -> JsonObject:
     attachment = get_object(data, "attachment")
     # A prompt that a person typed while the agent was working is stored as an attachment only.
     if attachment.get("type") == "queued_command":
-        if attachment.get("commandMode", "prompt") != "prompt":
+        mode = attachment.get("commandMode", "prompt")
+        if mode != "prompt":
             return {}
         return {"role": "user", "content": attachment.get("prompt")}
+    if any(data.get(mark) is True for mark in MARKS):
+        return {}
     message = get_object(data, "message")
+    if message.get("model") == "<synthetic>":
+        return {}
     kind = data.get("type", "user")
-    if kind not in ROLES or message.get("role", kind) not in ROLES:
-        return {}
-    if any(data.get(mark) is True for mark in MARKS) or message.get("model") == "<synthetic>":
-        return {}
-    return message
+    role = message.get("role", kind)
+    return message if kind in ROLES and role in ROLES else {}
 
 
 def read_tool_parts(transcript: Transcript, message: JsonObject, timestamp: str) -> None:
     """Add the tool calls and the results in a message of the Anthropic API."""
     for part in get_objects(message, "content"):
-        if part.get("type") in ("tool_use", "server_tool_use"):
+        kind = part.get("type")
+        if kind in CALLS:
+            call_id = get_text(part, "id")
             name = get_text(part, "name")
-            transcript.add_call(get_text(part, "id"), name, part.get("input"), timestamp)
-        elif part.get("type") == "tool_result":
-            transcript.add_result(
-                get_text(part, "tool_use_id"),
-                read_content(part.get("content")),
-                is_error=part.get("is_error") is True,
-                timestamp=timestamp,
-            )
+            transcript.add_call(call_id, name, part.get("input"), timestamp)
+        elif kind == "tool_result":
+            call_id = get_text(part, "tool_use_id")
+            result = read_content(part.get("content"))
+            is_error = part.get("is_error") is True
+            transcript.add_result(call_id, result, is_error=is_error, timestamp=timestamp)

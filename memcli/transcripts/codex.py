@@ -13,15 +13,16 @@ from ..formats import build_digest, read_content
 from .transcript import JsonObject, Transcript, get_object, get_objects, get_text, read_timestamp
 
 NAME = "codex"
-FOLDER_VARIABLE, FOLDER, PATTERNS = "CODEX_HOME", ".codex", ("sessions/**/rollout-*.jsonl",)
-ITEMS = (
-    "message",
+FOLDER_VARIABLE, FOLDER = "CODEX_HOME", ".codex"
+PATTERNS = ("sessions/**/rollout-*.jsonl",)
+CALLS = (
     "function_call",
     "function_call_output",
     "custom_tool_call",
     "custom_tool_call_output",
     "local_shell_call",
 )
+ITEMS = ("message", *CALLS)
 ENVELOPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 # The lines about the process before a command's output.
 PREFACE = re.compile(r"(?s)(?:Chunk ID|Exit code|Wall time|Process exited)\b.{0,600}?\nOutput:\n")
@@ -34,9 +35,10 @@ def is_line(data: JsonObject) -> bool:
     """Return whether an object is a line of a rollout. Older releases write items only."""
     if data.get("type") in ENVELOPES and "payload" in data:
         return True
+    if "record_type" in data or data.get("type") in CALLS:
+        return True
     parts = get_objects(data, "content")
-    is_message = bool(parts) and parts[0].get("type") in ("input_text", "output_text")
-    return is_message or "record_type" in data or data.get("type") in ITEMS[1:]
+    return bool(parts) and parts[0].get("type") in ("input_text", "output_text")
 
 
 def read_lines(lines: Iterable[JsonObject]) -> Transcript:
@@ -51,33 +53,42 @@ def read_lines(lines: Iterable[JsonObject]) -> Transcript:
             transcript.folder = get_text(item, "cwd")
         elif kind == "compacted":
             remove_summary(transcript, get_text(item, "message"))
-        elif kind in ("response_item", *ITEMS) and item.get("type", "message") in ITEMS:
+        elif kind in ("response_item", *ITEMS):
             read_item(transcript, item, read_timestamp(data.get("timestamp")))
     return transcript
 
 
 def remove_summary(transcript: Transcript, context: str) -> None:
     """Remove the answer that a compaction asked for. Its new context ends with that answer."""
-    last = transcript.events[-1] if transcript.events else {}
-    if last.get("role") == "assistant" and context.rstrip().endswith(last["content"][-50:]):
-        transcript.events.pop()
+    if not transcript.events:
+        return
+    last = transcript.events[-1]
+    if last.get("role") == "assistant":
+        end = last["content"][-50:]
+        if context.rstrip().endswith(end):
+            transcript.events.pop()
 
 
 def read_item(transcript: Transcript, item: JsonObject, timestamp: str) -> None:
     """Add a message, a tool call or its result."""
-    kind, call_id = str(item.get("type", "message")), get_text(item, "call_id")
+    kind = item.get("type", "message")
+    call_id = get_text(item, "call_id")
+    if kind not in ITEMS:
+        return
     if kind == "message":
         add_message(transcript, item, timestamp)
     elif kind.endswith("_output"):
         result, is_error = read_output(item.get("output"))
         transcript.add_result(call_id, result, is_error=is_error, timestamp=timestamp)
     else:
+        name = get_text(item, "name") or "shell"
         arguments = item.get("arguments", item.get("input", item.get("action")))
-        transcript.add_call(call_id, get_text(item, "name") or "shell", arguments, timestamp)
+        transcript.add_call(call_id, name, arguments, timestamp)
 
 
 def add_message(transcript: Transcript, item: JsonObject, timestamp: str) -> None:
-    role, content = item.get("role"), item.get("content")
+    role = get_text(item, "role")
+    content = item.get("content")
     if role == "assistant":
         texts = [read_content(content)]
     elif role == "user":
@@ -88,9 +99,12 @@ def add_message(transcript: Transcript, item: JsonObject, timestamp: str) -> Non
     else:
         return
     for text in texts:
-        # Older releases give messages no id. A copy in a forked rollout has the same time and text.
-        digest = build_digest(f"{role}{timestamp}{text}".encode("utf-8", "replace"))[:16]
-        transcript.add_message(role, text, timestamp, get_text(item, "id") or f"codex_{digest}")
+        message_id = get_text(item, "id")
+        if not message_id:
+            # Older releases. A copy in a forked rollout has the same time and text.
+            digest = build_digest(f"{role}{timestamp}{text}".encode("utf-8", "replace"))
+            message_id = f"codex_{digest[:16]}"
+        transcript.add_message(role, text, timestamp, message_id)
 
 
 def read_output(output: Any) -> tuple[str, bool]:

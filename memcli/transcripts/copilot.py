@@ -5,43 +5,51 @@ from collections.abc import Iterable, Mapping
 from .transcript import JsonObject, Transcript, get_object, get_text, read_timestamp
 
 NAME = "copilot"
-FOLDER_VARIABLE, FOLDER, PATTERNS = "COPILOT_HOME", ".copilot", ("session-state/*/events.jsonl",)
+FOLDER_VARIABLE, FOLDER = "COPILOT_HOME", ".copilot"
+PATTERNS = ("session-state/*/events.jsonl",)
+ROLES = {"user.message": "user", "assistant.message": "assistant"}
 
 
 def is_line(data: JsonObject) -> bool:
     """Return whether an object is an event of Copilot."""
     has_data = isinstance(data.get("data"), Mapping)
-    return has_data and "parentId" in data and "." in str(data.get("type"))
+    has_kind = "." in str(data.get("type"))
+    return has_data and has_kind and "parentId" in data
 
 
 def read_lines(lines: Iterable[JsonObject]) -> Transcript:
     """Return the conversation in the events of a file."""
     transcript = Transcript(NAME)
     for event in lines:
-        kind = event.get("type")
         data = get_object(event, "data")
-        call_id = get_text(data, "toolCallId")
-        timestamp = read_timestamp(event.get("timestamp"))
         # A subagent's conversation is not the user's.
         if event.get("agentId") or data.get("parentToolCallId"):
             continue
-        if kind in ("user.message", "assistant.message"):
-            role = kind.partition(".")[0]
-            transcript.add_message(role, data.get("content"), timestamp, event.get("id"))
+        kind = get_text(event, "type")
+        timestamp = read_timestamp(event.get("timestamp"))
+        call_id = get_text(data, "toolCallId")
+        if kind in ROLES:
+            transcript.add_message(ROLES[kind], data.get("content"), timestamp, event.get("id"))
         elif kind == "tool.execution_start":
             name = get_text(data, "toolName")
             transcript.add_call(call_id, name, data.get("arguments"), timestamp)
         elif kind == "tool.execution_complete":
-            text = get_text(get_object(data, "result"), "content")
-            exit_code = get_object(data, "shellExecution").get("exitCode")
-            is_error = data.get("success") is False or exit_code not in (0, None)
-            transcript.add_result(call_id, text, is_error=is_error, timestamp=timestamp)
+            result = get_text(get_object(data, "result"), "content")
+            is_error = has_failed(data)
+            transcript.add_result(call_id, result, is_error=is_error, timestamp=timestamp)
         elif kind == "session.start" and not transcript.session_id:
             transcript.session_id = get_text(data, "sessionId")
             transcript.folder = find_folder(event)
     return transcript
 
 
+def has_failed(data: JsonObject) -> bool:
+    """Return whether a call failed, or the command that it ran."""
+    exit_code = get_object(data, "shellExecution").get("exitCode")
+    return data.get("success") is False or exit_code not in (0, None)
+
+
 def find_folder(event: JsonObject) -> str:
     """Return the folder in which a conversation took place, if an event names it."""
-    return get_text(get_object(get_object(event, "data"), "context"), "cwd")
+    context = get_object(get_object(event, "data"), "context")
+    return get_text(context, "cwd")

@@ -77,8 +77,8 @@ def read_text(text: str) -> Transcript:
 def add_message(transcript: Transcript, role: str, texts: list[str], timestamp: str) -> None:
     if role == "user":
         texts = [find_typed_text(text) for text in texts]
-    text = "\n".join(text.rstrip().removesuffix(REDACTED) for text in texts if text)
-    transcript.add_message(role, text, timestamp)
+    texts = [text.rstrip().removesuffix(REDACTED) for text in texts if text]
+    transcript.add_message(role, "\n".join(texts), timestamp)
 
 
 def find_typed_text(text: str) -> str:
@@ -114,23 +114,29 @@ def find_folder_of_path(path: Path, near: Sequence[Path]) -> str:
     if "agent-transcripts" not in parts[1:]:
         return ""
     name = parts[parts.index("agent-transcripts") - 1]
-    likely = [str(folder) for folder in near if shorten_path(str(folder)) == name]
-    return likely[0] if likely else find_existing_folder("/", name)
+    for folder in near:
+        if shorten_path(str(folder)) == name:
+            return str(folder)
+    return find_existing_folder("/", name)
 
 
 @cache
 def find_existing_folder(folder: str, short: str) -> str:
+    """Return the folder below another one whose path Cursor shortens to `short`."""
     with suppress(OSError):
-        items = sorted(scandir(folder), key=lambda item: -len(item.name))
-        for item in items:
+        # The longest name first: `my-shop` before `my`.
+        for item in sorted(scandir(folder), key=lambda item: -len(item.name)):
             name = shorten_path(item.name)
-            if name and f"{short}-".startswith(f"{name}-") and item.is_dir():
-                rest = short[len(name) + 1 :]
-                found = find_existing_folder(item.path, rest) if rest else item.path
-                if found:
-                    return found
+            is_next = name and f"{short}-".startswith(f"{name}-")
+            if not is_next or not item.is_dir():
+                continue
+            rest = short[len(name) + 1 :]
+            found = find_existing_folder(item.path, rest) if rest else item.path
+            if found:
+                return found
     return ""
 
 
 def shorten_path(path: str) -> str:
+    """Return a path as Cursor writes it in the name of a folder."""
     return re.sub(r"[^A-Za-z0-9]+", "-", path).strip("-")

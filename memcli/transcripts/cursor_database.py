@@ -7,7 +7,6 @@ project in the database of that project.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,6 +34,7 @@ PATTERNS = tuple(
 )
 ROLES = {"1": "user", "2": "assistant", "user": "user", "ai": "assistant"}
 OLDER_CHATS = "workbench.panel.aichat.view.aichat.chatdata"
+PROJECT_CONVERSATIONS = "select value from ItemTable where key = 'composer.composerData'"
 # A subagent's conversation is not the user's, and of several answers in parallel one is chosen.
 CONVERSATIONS = """
 select substr(key, 14), cast(value as text) as data from cursorDiskKV
@@ -54,8 +54,10 @@ def is_line(data: JsonObject) -> bool:
 
 def list_conversations(database: Path) -> list[Path]:
     """Return the paths of the conversations in a database, the oldest first."""
-    ids = [get_text(tab, "tabId") for tab in read_tabs(database)]
-    ids += [str(row[0]) for row in query_table(database, "cursorDiskKV", CONVERSATIONS)]
+    tabs = read_tabs(database)
+    rows = query_table(database, "cursorDiskKV", CONVERSATIONS)
+    ids = [get_text(tab, "tabId") for tab in tabs]
+    ids += [str(row[0]) for row in rows]
     return [database / name for name in ids if is_name(name)]
 
 
@@ -69,30 +71,51 @@ def read_tabs(database: Path) -> list[JsonObject]:
     """Return the conversations that older versions stored in the database of a project."""
     statement = "select value from ItemTable where key = ?"
     rows = query_table(database, "ItemTable", statement, OLDER_CHATS)
-    tabs = get_objects(parse_object(rows[0][0]), "tabs") if rows else []
-    return [tab for tab in tabs if get_text(tab, "tabId") and tab.get("bubbles")]
+    if not rows:
+        return []
+    tabs = get_objects(parse_object(rows[0][0]), "tabs")
+    return [tab for tab in tabs if tab.get("tabId") and tab.get("bubbles")]
 
 
 def read_conversation(path: Path) -> Iterator[dict[str, Any]]:
     """Yield one object with the fields of a conversation, its folder and its messages."""
-    database, name = path.parent, path.name
+    database = path.parent
     statement = "select value from cursorDiskKV where key = ?"
-    row = query_table(database, "cursorDiskKV", statement, f"composerData:{name}")
-    data = parse_object(row[0][0]) if row else {}
-    if not data:
-        tab = next((tab for tab in read_tabs(database) if get_text(tab, "tabId") == name), {})
-        yield {"id": name, "folder": find_folder_of_database(database), **tab}
-        return
-    keys = (f"bubbleId:{name}:", f"bubbleId:{name};")
-    rows = query(database, "select key, value from cursorDiskKV where key >= ? and key < ?", keys)
+    rows = query_table(database, "cursorDiskKV", statement, f"composerData:{path.name}")
+    data = parse_object(rows[0][0]) if rows else {}
+    if data:
+        yield read_composer(database, path.name, data)
+    else:
+        yield read_tab(database, path.name)
+
+
+def read_tab(database: Path, name: str) -> dict[str, Any]:
+    """Return a conversation that an older version stored in the database of a project."""
+    conversation = {"id": name, "folder": find_folder_of_database(database)}
+    for tab in read_tabs(database):
+        if get_text(tab, "tabId") == name:
+            return {**conversation, **tab}
+    return conversation
+
+
+def read_composer(database: Path, name: str, data: JsonObject) -> dict[str, Any]:
+    """Return a conversation with its messages, which newer versions store in rows of their own."""
+    statement = "select key, value from cursorDiskKV where key >= ? and key < ?"
+    rows = query(database, statement, (f"bubbleId:{name}:", f"bubbleId:{name};"))
     bubbles = {key.rpartition(":")[2]: parse_object(value) for key, value in rows}
     messages = get_objects(data, "conversation")
     for header in get_objects(data, "fullConversationHeadersOnly"):
         bubble_id = get_text(header, "bubbleId")
         if bubble_id in bubbles:
             messages.append({**header, **bubbles[bubble_id]})
-    folder = find_folder_of_composer(data, messages) or find_folders(database.parents[1]).get(name)
-    yield {"id": name, "folder": folder, "createdAt": data.get("createdAt"), "bubbles": messages}
+    user_folder = database.parents[1]
+    folder = find_folder_of_composer(data, messages) or find_folders(user_folder).get(name)
+    return {
+        "id": name,
+        "folder": folder,
+        "createdAt": data.get("createdAt"),
+        "bubbles": messages,
+    }
 
 
 def parse_object(value: Any) -> dict[str, Any]:
@@ -111,7 +134,8 @@ def find_folder(data: JsonObject) -> str:
 
 def find_folder_of_composer(data: JsonObject, messages: Iterable[JsonObject]) -> str:
     """Return the folder that a conversation or one of its messages names."""
-    folder = get_text(get_object(get_object(data, "workspaceIdentifier"), "uri"), "fsPath")
+    uri = get_object(get_object(data, "workspaceIdentifier"), "uri")
+    folder = get_text(uri, "fsPath")
     for message in messages:
         uris = message.get("workspaceUris")
         if not folder and isinstance(uris, list) and uris:
@@ -124,35 +148,43 @@ def find_folders(user_folder: Path) -> dict[str, str]:
     """Return the folder of each conversation that a project's database lists."""
     folders: dict[str, str] = {}
     for database in user_folder.glob(f"workspaceStorage/*/{DATABASE}"):
-        with suppress(NotFoundError):
-            statement = "select value from ItemTable where key = 'composer.composerData'"
-            for row in query(database, statement):
-                for composer in get_objects(parse_object(row[0]), "allComposers"):
-                    name = get_text(composer, "composerId")
-                    folders[name] = find_folder_of_database(database)
+        try:
+            rows = query(database, PROJECT_CONVERSATIONS)
+        except NotFoundError:
+            continue  # damaged, or of another version
+        for row in rows:
+            for composer in get_objects(parse_object(row[0]), "allComposers"):
+                name = get_text(composer, "composerId")
+                folders[name] = find_folder_of_database(database)
     return folders
 
 
 def find_folder_of_database(database: Path) -> str:
     """Return the project whose database this is, which a file next to it names."""
-    with suppress(OSError):
-        project = parse_object((database.parent / "workspace.json").read_bytes())
-        return parse_uri(project.get("folder"))
-    return ""
+    try:
+        text = (database.parent / "workspace.json").read_bytes()
+    except OSError:
+        return ""
+    return parse_uri(parse_object(text).get("folder"))
 
 
 def parse_uri(uri: Any) -> str:
+    """Return the path of a file's address, or an empty string for anything else."""
     text = str(uri or "")
-    with suppress(ValueError):  # such as file://[
-        return unquote(urlsplit(text).path) if text.startswith("file://") else ""
-    return ""
+    if not text.startswith("file://"):
+        return ""
+    try:
+        return unquote(urlsplit(text).path)
+    except ValueError:  # such as file://[
+        return ""
 
 
 def read_lines(lines: Iterable[JsonObject]) -> Transcript:
     """Return the conversation in an object that `read_conversation` yields."""
     transcript = Transcript(NAME)
     for data in lines:
-        transcript.session_id, transcript.folder = get_text(data, "id"), find_folder(data)
+        transcript.session_id = get_text(data, "id")
+        transcript.folder = find_folder(data)
         # Older versions store no time for a message.
         timestamp = read_timestamp(data.get("createdAt") or data.get("lastSendTime"))
         for bubble in get_objects(data, "bubbles"):
@@ -163,20 +195,22 @@ def read_lines(lines: Iterable[JsonObject]) -> Transcript:
 
 def read_bubble(transcript: Transcript, bubble: JsonObject, timestamp: str) -> None:
     """Add a message, and the tool call in it."""
-    role = ROLES.get(str(bubble.get("type")))
     bubble_id = get_text(bubble, "bubbleId", "id")
+    role = ROLES.get(str(bubble.get("type")))
     if role:
-        transcript.add_message(role, get_text(bubble, "text", "rawText"), timestamp, bubble_id)
+        text = get_text(bubble, "text", "rawText")
+        transcript.add_message(role, text, timestamp, bubble_id)
     tool = get_object(bubble, "toolFormerData")
     name = get_text(tool, "name")
-    if name:
-        call_id = get_text(tool, "toolCallId") or bubble_id
-        arguments = tool.get("rawArgs") or tool.get("params")
-        transcript.add_call(call_id, name, arguments, timestamp)
-        if tool.get("result") is not None:
-            text, has_failed = read_result(tool["result"])
-            is_error = has_failed or tool.get("status") == "error"
-            transcript.add_result(call_id, text, is_error=is_error, timestamp=timestamp)
+    if not name:
+        return
+    call_id = get_text(tool, "toolCallId") or bubble_id
+    arguments = tool.get("rawArgs") or tool.get("params")
+    transcript.add_call(call_id, name, arguments, timestamp)
+    if tool.get("result") is not None:
+        result, has_failed = read_result(tool["result"])
+        is_error = has_failed or tool.get("status") == "error"
+        transcript.add_result(call_id, result, is_error=is_error, timestamp=timestamp)
 
 
 def read_result(result: Any) -> tuple[str, bool]:

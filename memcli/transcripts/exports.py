@@ -6,6 +6,7 @@ conversation at a time.
 
 import io
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TextIO
@@ -22,7 +23,7 @@ LARGEST_MEMBER = 2 * 1024 * 1024 * 1024  # bytes of a file in a zip
 # JSON is compressed to about a tenth of its size, and a zip bomb to a thousandth.
 HIGHEST_RATIO, SMALL_MEMBER = 200, 16 * 1024 * 1024
 MEMBER = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
-# The first object has one of these keys itself, and not inside of another value.
+# The beginning of an export. The first object itself has one of the keys, not a value in it.
 CONVERSATION = re.compile(
     r'\s*\[?\s*\{(?:"(?:[^"\\]|\\.)*"|[^{}\[\]"]|\{[^{}]*\}|\[[^\[\]]*\])*?'
     r'"(?:mapping"\s*:\s*\{|chat_messages"\s*:\s*\[)'
@@ -31,9 +32,11 @@ CONVERSATION = re.compile(
 CITATION = re.compile(
     "\ue200[^\ue201]{0,2000}\ue201|[\ue200-\ue2ff]|【[^】\n]{1,80}†[^】\n]{0,80}】"
 )
-HIDDEN = ("is_visually_hidden_from_conversation", "is_user_system_message")
+HIDDEN_FLAGS = ("is_visually_hidden_from_conversation", "is_user_system_message")
 # Thoughts, and the instructions that ChatGPT adds to each conversation.
-NOT_SAID = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
+HIDDEN_TYPES = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
+CHATGPT_ROLES = ("user", "assistant", "tool")
+CLAUDE_ROLES = {"human": "user", "assistant": "assistant"}
 
 
 def is_export(head: str) -> bool:
@@ -64,16 +67,17 @@ def read_archive(file: IO[bytes], problems: list[str]) -> Iterator[Transcript]:
                 name = member.filename
                 if MEMBER.fullmatch(name):
                     yield from read_member(archive, member, problems)
-    # RuntimeError, of which NotImplementedError is one: it needs a password. ValueError: a name.
+    # RuntimeError: it needs a password or an unknown method. ValueError: its name is odd.
     except (BadZipFile, DecompressionError, EOFError, RuntimeError, ValueError) as error:
         problems.append(f"{name} cannot be unpacked: {error}")
 
 
 def read_member(archive: "ZipFile", member: "ZipInfo", problems: list[str]) -> Iterator[Transcript]:
-    ratio = member.file_size / max(member.compress_size, 1)
-    is_bomb = ratio > HIGHEST_RATIO and member.file_size > SMALL_MEMBER
-    if is_bomb or member.file_size > LARGEST_MEMBER:
-        problems.append(f"{member.filename} is too large: {member.file_size:,} bytes, unpacked")
+    size = member.file_size
+    ratio = size / max(member.compress_size, 1)
+    is_bomb = ratio > HIGHEST_RATIO and size > SMALL_MEMBER
+    if is_bomb or size > LARGEST_MEMBER:
+        problems.append(f"{member.filename} is too large: {size:,} bytes, unpacked")
         return
     # zipfile never unpacks more than the size that was checked.
     with archive.open(member) as file:
@@ -84,10 +88,11 @@ def read_conversations(file: TextIO, problems: list[str]) -> Iterator[Transcript
     """Yield the conversations of a `conversations.json`, or of one with a single conversation."""
     number = 0
     try:
-        for number, data in enumerate(read_values(file), 1):
-            if isinstance(data, Mapping) and isinstance(data.get("mapping"), Mapping):
+        for number, value in enumerate(read_values(file), 1):
+            data = value if isinstance(value, Mapping) else {}
+            if isinstance(data.get("mapping"), Mapping):
                 yield read_chatgpt(data)
-            elif isinstance(data, Mapping) and isinstance(data.get("chat_messages"), list):
+            elif isinstance(data.get("chat_messages"), list):
                 yield read_claude(data)
             else:
                 problems.append(f"item {number} is not a conversation")
@@ -107,8 +112,9 @@ def open_text(file: IO[bytes]) -> TextIO:
     """Return the text of a file that need not be UTF-8."""
     start = file.read(2)
     file.seek(0)
-    is_utf16 = start in (b"\xff\xfe", b"\xfe\xff")
-    return io.TextIOWrapper(file, "utf-16" if is_utf16 else "utf-8-sig", "replace")
+    is_utf16 = start in (BOM_UTF16_LE, BOM_UTF16_BE)
+    encoding = "utf-16" if is_utf16 else "utf-8-sig"
+    return io.TextIOWrapper(file, encoding, "replace")
 
 
 def read_chatgpt(data: JsonObject) -> Transcript:
@@ -117,19 +123,19 @@ def read_chatgpt(data: JsonObject) -> Transcript:
     timestamp = read_timestamp(data.get("create_time"))
     pending: dict[str, str] = {}  # tool → id of the call that has no result yet
     for message in find_chatgpt_messages(data):
-        author, metadata = get_object(message, "author"), get_object(message, "metadata")
+        author = get_object(message, "author")
         role = get_text(author, "role")
-        is_hidden = any(metadata.get(key) is True for key in HIDDEN)
-        # A message of weight 0 was replaced.
-        if is_hidden or message.get("weight") == 0 or role not in ("user", "assistant", "tool"):
+        if role not in CHATGPT_ROLES or is_hidden(message):
             continue
         timestamp = read_timestamp(message.get("create_time")) or timestamp
-        text, message_id = read_chatgpt_text(message), get_text(message, "id")
+        text = read_chatgpt_text(message)
+        message_id = get_text(message, "id")
         recipient = get_text(message, "recipient") or "all"
         if role == "tool":
             name = get_text(author, "name")
             call_id = pending.pop(name, "") or message_id
-            transcript.get_call(call_id, timestamp)["name"] = name
+            call = transcript.get_call(call_id, timestamp)
+            call["name"] = name
             transcript.add_result(call_id, text, is_error=False, timestamp=timestamp)
         elif role == "assistant" and recipient != "all":
             pending[recipient] = message_id
@@ -137,6 +143,13 @@ def read_chatgpt(data: JsonObject) -> Transcript:
         else:
             transcript.add_message(role, text, timestamp, message_id)
     return transcript
+
+
+def is_hidden(message: JsonObject) -> bool:
+    """Return whether ChatGPT does not show a message. One of weight 0 was replaced."""
+    metadata = get_object(message, "metadata")
+    is_flagged = any(metadata.get(flag) is True for flag in HIDDEN_FLAGS)
+    return is_flagged or message.get("weight") == 0
 
 
 def find_chatgpt_messages(data: JsonObject) -> list[JsonObject]:
@@ -162,39 +175,50 @@ def find_branch(nodes: Mapping[str, JsonObject], leaf: str, parent_key: str) -> 
 
 
 def find_time(node: JsonObject) -> str:
-    return read_timestamp(get_object(node, "message").get("create_time"))
+    message = get_object(node, "message")
+    return read_timestamp(message.get("create_time"))
 
 
 def read_chatgpt_text(message: JsonObject) -> str:
     content = get_object(message, "content")
-    if content.get("content_type") in NOT_SAID:
+    if content.get("content_type") in HIDDEN_TYPES:
         return ""
     parts = content.get("parts")
     if not isinstance(parts, list):
         parts = [get_text(content, "text", "result")]
-    # A part is a text, the transcription of speech, or a picture.
-    texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
-    return CITATION.sub("", "\n".join(text for text in texts if isinstance(text, str)))
+    texts = []
+    for part in parts:
+        # A part is a text, the transcription of speech, or a picture.
+        text = part.get("text") if isinstance(part, Mapping) else part
+        if isinstance(text, str):
+            texts.append(text)
+    return CITATION.sub("", "\n".join(texts))
 
 
 def read_claude(data: JsonObject) -> Transcript:
     """Return a conversation of Claude.ai: the branch that the user sees, if there are several."""
     transcript = Transcript("claude-ai", get_text(data, "uuid"))
-    messages = get_objects(data, "chat_messages")
-    if any(message.get("parent_message_uuid") for message in messages):
-        nodes = {get_text(message, "uuid"): message for message in messages}
-        leaf = get_text(data, "current_leaf_message_uuid")
-        leaf = leaf if leaf in nodes else get_text(messages[-1], "uuid")
-        messages = find_branch(nodes, leaf, "parent_message_uuid")
     timestamp = read_timestamp(data.get("created_at"))
-    for message in messages:
-        role = {"human": "user", "assistant": "assistant"}.get(get_text(message, "sender"))
+    for message in find_claude_messages(data):
+        role = CLAUDE_ROLES.get(get_text(message, "sender"))
         if role is None:
             continue
         timestamp = read_timestamp(message.get("created_at")) or timestamp
         parts = get_objects(message, "content")
-        text = "\n".join(get_text(part, "text") for part in parts if part.get("text"))
-        text = text or get_text(message, "text")
+        texts = [get_text(part, "text") for part in parts if part.get("text")]
+        text = "\n".join(texts) or get_text(message, "text")
         transcript.add_message(role, text, timestamp, get_text(message, "uuid"))
         claude_code.read_tool_parts(transcript, message, timestamp)
     return transcript
+
+
+def find_claude_messages(data: JsonObject) -> list[JsonObject]:
+    """Return all messages, or those of the chosen branch. Older exports have no branches."""
+    messages = get_objects(data, "chat_messages")
+    if not any(message.get("parent_message_uuid") for message in messages):
+        return messages
+    nodes = {get_text(message, "uuid"): message for message in messages}
+    leaf = get_text(data, "current_leaf_message_uuid")
+    if leaf not in nodes:
+        leaf = get_text(messages[-1], "uuid")
+    return find_branch(nodes, leaf, "parent_message_uuid")

@@ -35,7 +35,9 @@ NAMED_FILES = "--- Content from referenced files ---"
 
 def is_line(data: JsonObject) -> bool:
     """Return whether an object is a line of a Gemini conversation."""
-    return "projectHash" in data or (data.get("type") == "gemini" and "id" in data)
+    if "projectHash" in data:
+        return True
+    return data.get("type") == "gemini" and "id" in data
 
 
 def read_lines(lines: Iterable[JsonObject]) -> Transcript:
@@ -45,8 +47,9 @@ def read_lines(lines: Iterable[JsonObject]) -> Transcript:
     for data in lines:
         if data.get("kind") == "subagent":
             return Transcript(NAME)  # a subagent's conversation is not the user's
-        if data.get("$rewindTo"):
-            remove_rewound(transcript, str(data["$rewindTo"]))
+        undone = get_text(data, "$rewindTo")
+        if undone:
+            remove_messages_from(transcript, undone)
         if "projectHash" in data and not transcript.session_id:
             transcript.session_id = get_text(data, "sessionId")
         transcript.folder = transcript.folder or find_folder(data)
@@ -54,7 +57,8 @@ def read_lines(lines: Iterable[JsonObject]) -> Transcript:
         if role is None:
             continue
         timestamp = read_timestamp(data.get("timestamp"))
-        text, message_id = read_message(data), get_text(data, "id")
+        message_id = get_text(data, "id")
+        text = read_message(data)
         if text and message_id not in known:
             known.add(message_id)
             transcript.add_message(role, text, timestamp, message_id)
@@ -63,7 +67,7 @@ def read_lines(lines: Iterable[JsonObject]) -> Transcript:
     return transcript
 
 
-def remove_rewound(transcript: Transcript, message_id: str) -> None:
+def remove_messages_from(transcript: Transcript, message_id: str) -> None:
     """Remove a message that the user undid, and everything after it."""
     ids = [event.get("id") for event in transcript.events]
     if message_id in ids:
@@ -72,8 +76,10 @@ def remove_rewound(transcript: Transcript, message_id: str) -> None:
 
 def find_folder(data: JsonObject) -> str:
     """Return the folder in which a conversation took place, if a line names it."""
-    for message in get_objects(get_object(data, "$set"), "messages"):
-        match = WORKSPACE_FOLDER.search(read_content(message.get("content")))
+    changes = get_object(data, "$set")
+    for message in get_objects(changes, "messages"):
+        text = read_content(message.get("content"))
+        match = WORKSPACE_FOLDER.search(text)
         if match:
             return match[1].strip()
     return ""
@@ -89,8 +95,10 @@ def find_folder_of_path(path: Path, near: Sequence[Path]) -> str:
         return ""
     with suppress(OSError):
         return (project / ".project_root").read_text("utf-8", "replace").strip()
-    digests = {sha256(str(folder).encode()).hexdigest(): str(folder) for folder in near}
-    return digests.get(project.name, "")
+    for folder in near:
+        if sha256(str(folder).encode()).hexdigest() == project.name:
+            return str(folder)
+    return ""
 
 
 def read_message(data: JsonObject) -> str:
@@ -105,13 +113,17 @@ def read_message(data: JsonObject) -> str:
 def read_call(transcript: Transcript, call: JsonObject, timestamp: str) -> None:
     """Add a tool call and its result."""
     call_id = get_text(call, "id")
-    transcript.add_call(call_id, get_text(call, "name"), call.get("args"), timestamp)
-    responses = [get_object(part, "functionResponse") for part in get_objects(call, "result")]
-    outputs = [get_object(response, "response") for response in responses]
-    text = "\n".join(get_text(output, "output", "error") for output in outputs if output)
+    name = get_text(call, "name")
+    transcript.add_call(call_id, name, call.get("args"), timestamp)
+    outputs = []
+    for part in get_objects(call, "result"):
+        output = get_object(get_object(part, "functionResponse"), "response")
+        if output:
+            outputs.append(get_text(output, "output", "error"))
+    result = "\n".join(outputs)
     is_error = call.get("status") == "error"
-    wrapped = WRAPPED_OUTPUT.fullmatch(text)
+    wrapped = WRAPPED_OUTPUT.fullmatch(result)
     if wrapped:
-        text = wrapped[1]
+        result = wrapped[1]
         is_error = is_error or wrapped[2] not in (None, "0")
-    transcript.add_result(call_id, text, is_error=is_error, timestamp=timestamp)
+    transcript.add_result(call_id, result, is_error=is_error, timestamp=timestamp)

@@ -1,4 +1,7 @@
-"""Import conversations that agents stored: find the files, read them, and add the events."""
+"""Import the conversations that agents stored.
+
+The first half adds the events of a file to a session, the second half finds the files.
+"""
 
 import json
 import os
@@ -36,6 +39,7 @@ from .transcript import (
 )
 
 NOT_SAFE = re.compile(r"[^A-Za-z0-9._-]+")
+HEAD_LENGTH = 256 * 1024  # bytes of a transcript in which its folder is searched
 NO_CONVERSATION = "no conversation in it"
 ENDINGS = (".jsonl", ".json", ".txt", ".md", ".zip", *DATABASES)
 
@@ -78,23 +82,23 @@ def import_transcript(
     transcript: Transcript,
     path: Path,
     *,
-    written: str = "",
+    modified: str = "",
     project: str = "",
     is_dry_run: bool = False,
 ) -> ImportResult:
     """Add the new events of a conversation, which came from a file, to its session.
 
-    `written` is the time of the file, by default its time on disk.
+    `modified` is the time of the file, by default its time on disk.
     """
     add_ids(transcript.events)
     session_id = transcript.session_id or build_session_id(path, transcript)
-    date_events(workspace, written or read_time(path), transcript.events)
+    date_events(workspace, modified or read_time(path), transcript.events)
     clean_tool_calls(workspace, transcript.folder, transcript.events)
-    events = remove_known_messages(workspace, session_id, transcript.events)
+    recorded = read_recorded_events(workspace, session_id)
+    events = remove_known_messages(recorded, transcript.events)
     imported = ImportResult(str(path), name_session(session_id), transcript.agent)
     if is_dry_run:
-        known = list_ids(read_recorded(workspace, session_id))
-        imported.added = sum(str(event.get("id")) not in known for event in events)
+        imported.added = len(list_ids(events) - list_ids(recorded))
         return imported
     imported.added = append_events(
         workspace,
@@ -114,44 +118,50 @@ def add_ids(events: Iterable[dict[str, Any]]) -> None:
     """
     counts: Counter[str] = Counter()
     for event in events:
-        if not event.get("id"):
-            text = repr([event.get(key) for key in ("role", "name", "content", "arguments")])
-            counts[text] += 1
-            digest = build_digest(f"{text}{counts[text]}".encode("utf-8", "replace"))
-            event["id"] = f"msg_{digest[:16]}"
+        if event.get("id"):
+            continue
+        text = repr([event.get(key) for key in ("role", "name", "content", "arguments")])
+        counts[text] += 1
+        digest = build_digest(f"{text}{counts[text]}".encode("utf-8", "replace"))
+        event["id"] = f"msg_{digest[:16]}"
 
 
 def build_session_id(path: Path, transcript: Transcript) -> str:
     """Return an id for a conversation without one. Two chats may have the same file name."""
     if path.name == EVENTS:
         return path.parent.name  # of another workspace of ours
-    first = build_digest(str(transcript.events[0].get("id")).encode("utf-8", "replace"))
+    first_id = str(transcript.events[0].get("id"))
+    digest = build_digest(first_id.encode("utf-8", "replace"))
     stem = NOT_SAFE.sub("-", path.stem).strip("-.")[:60]
-    return f"{stem or 'chat'}-{first[:8]}"
+    return f"{stem or 'chat'}-{digest[:8]}"
 
 
 def read_time(path: Path) -> str:
-    return format_time(datetime.fromtimestamp(find_file(path).stat().st_mtime, UTC))
+    seconds = find_file(path).stat().st_mtime
+    return format_time(datetime.fromtimestamp(seconds, UTC))
 
 
-def date_events(workspace: Workspace, written: str, events: list[dict[str, Any]]) -> None:
+def date_events(workspace: Workspace, modified: str, events: list[dict[str, Any]]) -> None:
     """Give events without a time, or with a future time, the time of their file.
 
     They bring back no memory that was forgotten: an old conversation may be in a new file.
     """
     for event in events:
         timestamp = read_timestamp(event.get("timestamp"))
-        is_known = timestamp and timestamp <= workspace.stamp
-        event["timestamp"] = timestamp if is_known else min(written, workspace.stamp)
-        if not is_known:
+        if timestamp and timestamp <= workspace.stamp:
+            event["timestamp"] = timestamp
+        else:
+            event["timestamp"] = min(modified, workspace.stamp)
             event[UNDATED] = True
 
 
-def read_recorded(workspace: Workspace, session_id: str) -> list[dict[str, Any]]:
+def read_recorded_events(workspace: Workspace, session_id: str) -> list[dict[str, Any]]:
     """Return the events that a session has already."""
     path = find_events_file(workspace, name_session(session_id))
-    stored = path.read_text("utf-8", "replace") if path.is_file() else ""
-    return [event for _, event in parse_events(stored)]
+    if not path.is_file():
+        return []
+    text = path.read_text("utf-8", "replace")
+    return [event for _, event in parse_events(text)]
 
 
 def list_ids(events: Iterable[JsonObject]) -> set[str]:
@@ -159,10 +169,9 @@ def list_ids(events: Iterable[JsonObject]) -> set[str]:
 
 
 def remove_known_messages(
-    workspace: Workspace, session_id: str, events: list[dict[str, Any]]
+    recorded: list[dict[str, Any]], events: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return the events without messages that a hook has recorded under another id."""
-    recorded = read_recorded(workspace, session_id)
     known = Counter(build_signature(event) for event in recorded)
     known_ids = list_ids(recorded)
     new = []
@@ -178,7 +187,8 @@ def remove_known_messages(
 def build_signature(event: JsonObject) -> tuple[str, str]:
     """Return a role and a text, or a tool and its arguments, by which to compare events."""
     if event.get("type") == "tool":
-        return str(event.get("name")), json.dumps(event.get("arguments"), sort_keys=True)
+        arguments = json.dumps(event.get("arguments"), sort_keys=True)
+        return str(event.get("name")), arguments
     text = read_content(event.get("content", event.get("text")))
     return str(event.get("role")), " ".join(text.split())
 
@@ -186,7 +196,9 @@ def build_signature(event: JsonObject) -> tuple[str, str]:
 def find_project(folder: str) -> str:
     """Return the project of the folder that an agent worked in, if it still exists."""
     # Not Path.is_dir, which raises an error for a name that no folder can have.
-    repository = find_repository(Path(folder)) if os.path.isdir(folder) else None
+    if not os.path.isdir(folder):
+        return ""
+    repository = find_repository(Path(folder))
     return repository.project if repository else ""
 
 
@@ -198,11 +210,13 @@ def find_transcripts(context: Context, folder: Path | None) -> Iterator[Path]:
     paths: list[Path] = []
     home = context.environment.get("HOME", "")
     for format_ in list_formats():
-        base = context.environment.get(format_.FOLDER_VARIABLE) or f"{home}/{format_.FOLDER}"
-        if base.startswith("/"):
-            for pattern in format_.PATTERNS:
-                # Not a pipe, which would never end.
-                paths += [path for path in Path(base).glob(pattern) if path.is_file()]
+        chosen = context.environment.get(format_.FOLDER_VARIABLE)
+        base = chosen or f"{home}/{format_.FOLDER}"
+        if not base.startswith("/"):
+            continue
+        for pattern in format_.PATTERNS:
+            # Not a pipe, which would never end.
+            paths += [path for path in Path(base).glob(pattern) if path.is_file()]
     return select_transcripts(paths, folder)
 
 
@@ -215,27 +229,38 @@ def find_files(folder: Path) -> Iterator[Path]:
 
 def select_transcripts(paths: Iterable[Path], folder: Path | None) -> Iterator[Path]:
     """Yield the transcripts of a folder's repository, or all without a folder, the oldest first."""
-    # A subagent's conversation is not the user's.
-    files = [path for path in paths if not path.name.startswith("agent-")]
-    rows: list[Path] = []
-    for database in [path for path in files if path.name in DATABASES]:
-        files.remove(database)
-        with suppress(NotFoundError):  # damaged, or of another version
-            rows += DATABASES[database.name].list_conversations(database)
-    # Cursor stores a conversation in its database and in a transcript, which has no times.
-    stored_ids = {row.name for row in rows}
-    for path in [path for path in files if "agent-transcripts" in path.parts]:
-        if path.stem in stored_ids:
-            files.remove(path)
     repository = find_repository(folder) if folder else None
-    near = [item for item in (folder, repository.main if repository else None) if item]
-    for path in sorted([*rows, *files], key=lambda path: find_file(path).stat().st_mtime):
+    near = [folder] if folder else []
+    if repository and repository.main:
+        near.append(repository.main)
+    conversations = list_conversations(paths)
+    conversations.sort(key=lambda path: find_file(path).stat().st_mtime)
+    for path in conversations:
         work_folder = find_work_folder(path, near)
         # In such a folder, mem itself ran the agent as its language model.
         if work_folder.name.startswith(FOLDER_PREFIX):
             continue
-        if folder is None or is_about(work_folder, folder, repository):
+        if folder is None or is_in_project(work_folder, folder, repository):
             yield path
+
+
+def list_conversations(paths: Iterable[Path]) -> list[Path]:
+    """Return the paths of the conversations in databases, and then of those in files."""
+    conversations: list[Path] = []
+    files: list[Path] = []
+    for path in paths:
+        if path.name in DATABASES:
+            with suppress(NotFoundError):  # damaged, or of another version
+                conversations += DATABASES[path.name].list_conversations(path)
+        elif not path.name.startswith("agent-"):  # a subagent's conversation is not the user's
+            files.append(path)
+    # Cursor stores a conversation in its database and in a transcript, which has no times.
+    stored_ids = {path.name for path in conversations}
+    for path in files:
+        is_copy = "agent-transcripts" in path.parts and path.stem in stored_ids
+        if not is_copy:
+            conversations.append(path)
+    return conversations
 
 
 def find_file(path: Path) -> Path:
@@ -253,18 +278,19 @@ def find_work_folder(path: Path, near: Sequence[Path] = ()) -> Path:
             if folder:
                 return Path(folder)
         with path.open("rb") as file:
-            head = file.read(256 * 1024).decode("utf-8", "replace")
+            head = file.read(HEAD_LENGTH).decode("utf-8", "replace")
         objects = (data for _, data in parse_events(head))
     finders = [find_folder, *list_functions("find_folder")]
     with suppress(MemError, ValueError, TypeError):
         for data in objects:
             for find in finders:
-                if find(data):
-                    return Path(find(data))
+                folder = find(data)
+                if folder:
+                    return Path(folder)
     return Path("/")
 
 
-def is_about(work_folder: Path, folder: Path, repository: Repository | None) -> bool:
+def is_in_project(work_folder: Path, folder: Path, repository: Repository | None) -> bool:
     """Return whether a folder is inside another one, or in a worktree of its repository."""
     if work_folder.is_relative_to(folder):
         return True
@@ -293,8 +319,11 @@ def is_deleted_worktree(work_folder: Path, repository: Repository) -> bool:
 
 def list_functions(name: str) -> list[Callable[..., str]]:
     """Return a function that only some formats have, of each format that has it."""
-    return [getattr(format_, name) for format_ in list_formats() if hasattr(format_, name)]
+    functions = [getattr(format_, name, None) for format_ in list_formats()]
+    return [function for function in functions if function]
 
 
 def find_folder(data: JsonObject) -> str:
-    return get_text(data, "cwd") or get_text(get_object(data, "payload"), "cwd")
+    """Return the folder that a line names in the most common way, or an empty string."""
+    payload = get_object(data, "payload")
+    return get_text(data, "cwd") or get_text(payload, "cwd")

@@ -21,16 +21,20 @@ from .transcript import (
 
 NAME = "opencode"
 DATABASE = "opencode.db"
-FOLDER_VARIABLE, FOLDER, PATTERNS = "XDG_DATA_HOME", ".local/share", (f"opencode/{DATABASE}",)
+FOLDER_VARIABLE, FOLDER = "XDG_DATA_HOME", ".local/share"
+PATTERNS = (f"opencode/{DATABASE}",)
 SESSION = "select id, directory from session where id = ?"
 PARTS = "select message_id, data from part where session_id = ? order by id"
 MESSAGES = "select id, data from message where session_id = ? order by time_created, id"
+# A subagent's conversation, which has a parent, is not the user's.
+CONVERSATIONS = "select id from session where parent_id is null order by time_updated"
 
 
 def is_line(data: JsonObject) -> bool:
     """Return whether an object describes a conversation or a message of opencode."""
     info = get_object(data, "info")
-    return "directory" in info or (bool(info) and "parts" in data)
+    is_message = bool(info) and "parts" in data
+    return is_message or "directory" in info
 
 
 def read_lines(lines: Iterable[JsonObject]) -> Transcript:
@@ -40,30 +44,36 @@ def read_lines(lines: Iterable[JsonObject]) -> Transcript:
         if "parts" in data:
             read_message(transcript, data)
         elif find_folder(data):
-            transcript.session_id = get_text(get_object(data, "info"), "id")
+            info = get_object(data, "info")
+            transcript.session_id = get_text(info, "id")
             transcript.folder = find_folder(data)
     return transcript
 
 
 def find_folder(data: JsonObject) -> str:
     """Return the folder in which a conversation took place, if an object names it."""
-    return get_text(get_object(data, "info"), "directory")
+    info = get_object(data, "info")
+    return get_text(info, "directory")
 
 
 def read_message(transcript: Transcript, data: JsonObject) -> None:
     """Add a message and the tool calls in it."""
     info = get_object(data, "info")
     role = get_text(info, "role")
-    # opencode writes a summary when it compacts the conversation.
-    if role not in ("user", "assistant") or info.get("summary") is True:
+    if role not in ("user", "assistant"):
         return
-    timestamp = read_timestamp(get_object(info, "time").get("created"))
+    # opencode writes a summary when it compacts the conversation.
+    if info.get("summary") is True:
+        return
+    times = get_object(info, "time")
+    timestamp = read_timestamp(times.get("created"))
     texts = []
     for part in get_objects(data, "parts"):
+        kind = part.get("type")
         is_added = part.get("synthetic") or part.get("ignored")
-        if part.get("type") == "text" and not is_added:
+        if kind == "text" and not is_added:
             texts.append(get_text(part, "text"))
-        elif part.get("type") == "tool":
+        elif kind == "tool":
             read_call(transcript, part, timestamp)
     transcript.add_message(role, "\n".join(texts), timestamp, info.get("id"))
 
@@ -72,29 +82,33 @@ def read_call(transcript: Transcript, part: JsonObject, timestamp: str) -> None:
     """Add a tool call, and its result if there is one yet."""
     state = get_object(part, "state")
     call_id = get_text(part, "callID")
-    transcript.add_call(call_id, get_text(part, "tool"), state.get("input"), timestamp)
-    if state.get("status") in ("completed", "error"):
+    name = get_text(part, "tool")
+    transcript.add_call(call_id, name, state.get("input"), timestamp)
+    status = state.get("status")
+    if status in ("completed", "error"):
+        result = get_text(state, "error", "output")
         exit_code = get_object(state, "metadata").get("exit")
-        is_error = state["status"] == "error" or exit_code not in (0, None)
-        text = get_text(state, "error", "output")
-        transcript.add_result(call_id, text, is_error=is_error, timestamp=timestamp)
+        is_error = status == "error" or exit_code not in (0, None)
+        transcript.add_result(call_id, result, is_error=is_error, timestamp=timestamp)
 
 
 def list_conversations(database: Path) -> list[Path]:
-    """Return the paths of the conversations in a database, the oldest first, without subagents'."""
-    rows = query(database, "select id from session where parent_id is null order by time_updated")
-    return [database / str(row[0]) for row in rows if is_name(str(row[0]))]
+    """Return the paths of the conversations in a database, the oldest first."""
+    ids = [str(row[0]) for row in query(database, CONVERSATIONS)]
+    return [database / name for name in ids if is_name(name)]
 
 
 def read_conversation(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects of one conversation in a database, as `opencode export` prints them."""
-    database, session_id = path.parent, (path.name,)
-    for name, directory in query(database, SESSION, session_id):
-        yield {"info": {"id": name, "directory": directory}}
+    database = path.parent
+    values = (path.name,)
+    for session_id, directory in query(database, SESSION, values):
+        yield {"info": {"id": session_id, "directory": directory}}
     parts: dict[str, list[Any]] = {}
-    for message_id, data in query(database, PARTS, session_id):
-        parts.setdefault(message_id, []).append(json.loads(data))
-    for message_id, data in query(database, MESSAGES, session_id):
+    for message_id, data in query(database, PARTS, values):
+        part = json.loads(data)
+        parts.setdefault(message_id, []).append(part)
+    for message_id, data in query(database, MESSAGES, values):
         info = json.loads(data)
         info["id"] = message_id
         yield {"info": info, "parts": parts.get(message_id, [])}

@@ -1,9 +1,14 @@
 """Read the conversations in a file, in any known format.
 
-A format is a module with NAME, FOLDER_VARIABLE, FOLDER, PATTERNS, is_line and read_lines, and
-perhaps find_session_id, find_folder and find_folder_of_path. A format that stores all conversations
-in a database also has DATABASE, list_conversations and read_conversation. Other packages add
-formats under the entry point `mem.transcripts`.
+A format is a module, either of mem or of a package with the entry point `mem.transcripts`. It has:
+
+* NAME of the agent; FOLDER, in the home folder, unless the environment has FOLDER_VARIABLE; and
+  PATTERNS of the transcripts in that folder
+* `is_line(object)` and `read_lines(objects)`, which returns a `Transcript`
+* perhaps `find_session_id(path)`, `find_folder(object)` and `find_folder_of_path(path, near)`
+
+A format of mem's own can store all conversations in a database. Then it also has DATABASE,
+`list_conversations(path)` and `read_conversation(path)`, which yields objects for `read_lines`.
 """
 
 import io
@@ -29,11 +34,14 @@ HEAD = 64 * 1024  # bytes or characters by which a format is recognized
 LARGEST_LINES = 512 * 1024 * 1024  # characters of a transcript
 LARGEST_DOCUMENT = 64 * 1024 * 1024  # characters of a text that is read whole
 DETECTION_LINES = 20
+ROLES = ("user", "assistant")
+DOCUMENT_STARTS = ("[", "{\n", "{\r")  # of JSON over many lines, or of a list in one
 JSON_START = re.compile(r"\{|\[\s*\{")  # not `[10:30] User: …`
+ZIP_MARK = b"PK\x03\x04"
 BLANK = "\ufeff\x00 \t\r\n"  # a crash can leave zeros at the end of a file
 # Lines of Cursor have the same keys as those of Claude Code, and fewer.
-OWN = ("cursor", "cursor_database", "claude_code", "codex", "copilot", "gemini", "opencode")
-OWN_FORMATS = [import_module(f".{name}", __package__) for name in OWN]
+OWN_NAMES = ("cursor", "cursor_database", "claude_code", "codex", "copilot", "gemini", "opencode")
+OWN_FORMATS = [import_module(f".{name}", __package__) for name in OWN_NAMES]
 DATABASES = {format_.DATABASE: format_ for format_ in OWN_FORMATS if hasattr(format_, "DATABASE")}
 
 
@@ -42,7 +50,8 @@ def list_formats() -> list[ModuleType]:
     """Return the modules of all transcript formats."""
     from importlib.metadata import entry_points
 
-    return [*OWN_FORMATS, *(item.load() for item in entry_points(group="mem.transcripts"))]
+    other_formats = [item.load() for item in entry_points(group="mem.transcripts")]
+    return [*OWN_FORMATS, *other_formats]
 
 
 def read_file(
@@ -56,14 +65,14 @@ def read_file(
     `on_progress` gets how much of the file was read, and its size.
     """
     if path.parent.name in DATABASES:
-        yield read_row(path, problems)
+        yield read_stored_conversation(path, problems)
         return
     if path.name in DATABASES:
-        rows = DATABASES[path.name].list_conversations(path)
-        for number, row in enumerate(rows):
+        conversations = DATABASES[path.name].list_conversations(path)
+        for number, conversation in enumerate(conversations):
             if on_progress:
-                on_progress(number, len(rows))
-            yield read_row(row, problems)
+                on_progress(number, len(conversations))
+            yield read_stored_conversation(conversation, problems)
         return
     try:
         with path.open("rb") as file:
@@ -79,7 +88,7 @@ def read_file(
 def read_open_file(
     path: Path, file: IO[bytes], problems: list[str], zone: tzinfo
 ) -> Iterator[Transcript]:
-    if file.read(4) == b"PK\x03\x04":
+    if file.read(4) == ZIP_MARK:
         yield from exports.read_archive(file, problems)
         return
     file.seek(0)
@@ -89,14 +98,15 @@ def read_open_file(
         yield from read_text(path, head, text, problems, zone)
 
 
-def read_row(path: Path, problems: list[str]) -> Transcript:
-    """Read a conversation in a database."""
-    database = DATABASES[path.parent.name]
+def read_stored_conversation(path: Path, problems: list[str]) -> Transcript:
+    """Return a conversation in a database. A damaged one has no events."""
+    format_ = DATABASES[path.parent.name]
+    transcript = Transcript(format_.NAME)
     try:
-        transcript: Transcript = database.read_lines(database.read_conversation(path))
+        objects = format_.read_conversation(path)
+        transcript = format_.read_lines(objects)
     except (ValueError, TypeError, RecursionError):
         problems.append(f"conversation {path.name} is damaged")
-        return Transcript(database.NAME)
     return transcript
 
 
@@ -108,11 +118,12 @@ def read_text(
     if exports.is_export(head):
         yield from exports.read_conversations(file, problems)
         return
-    if JSON_START.match(head):
-        read = read_document if head.startswith(("[", "{\n", "{\r")) else read_objects
-        transcript = read_objects_of_format(read(file, problems))
-    else:
+    if not JSON_START.match(head):
         transcript = read_chat(file.read(LARGEST_DOCUMENT), zone)
+    elif head.startswith(DOCUMENT_STARTS):
+        transcript = read_transcript(read_document(file, problems))
+    else:
+        transcript = read_transcript(read_objects(file, problems))
     session_id = call_format(transcript.agent, "find_session_id", path)
     transcript.session_id = session_id or transcript.session_id
     if not transcript.folder:
@@ -128,8 +139,8 @@ def is_conversation(head: str) -> bool:
     if exports.is_export(head):
         return True
     objects = read_first_objects(head)
-    known = any(format_.is_line(data) for format_ in list_formats() for data in objects)
-    return known or any(is_plain_message(data) for data in objects)
+    checks = [is_plain_message, *(format_.is_line for format_ in list_formats())]
+    return any(check(data) for check in checks for data in objects)
 
 
 def read_first_objects(head: str) -> list[JsonObject]:
@@ -154,35 +165,37 @@ def read_first_objects(head: str) -> list[JsonObject]:
 
 def is_plain_message(data: JsonObject) -> bool:
     """Return whether an object is a message of a chat, without anything that names its tool."""
-    has_text = isinstance(data.get("content", data.get("text")), str | list)
-    return data.get("role") in ("user", "assistant") and has_text
+    content = data.get("content", data.get("text"))
+    return data.get("role") in ROLES and isinstance(content, str | list)
 
 
 def call_format(agent: str, name: str, *arguments: Any) -> str:
     """Call a function that only some formats have. Without it, return an empty string."""
-    for module in list_formats():
-        if module.NAME == agent and hasattr(module, name):
-            return str(getattr(module, name)(*arguments))
+    for format_ in list_formats():
+        function = getattr(format_, name, None)
+        if function and format_.NAME == agent:
+            return str(function(*arguments))
     return ""
 
 
 def read_chat(text: str, zone: tzinfo) -> Transcript:
-    is_cursor = "<user_query>" in text and cursor.SPEAKER.match(text.lstrip(BLANK))
-    return cursor.read_text(text) if is_cursor else chat_text.read_text(text, zone)
+    if "<user_query>" in text and cursor.SPEAKER.match(text.lstrip(BLANK)):
+        return cursor.read_text(text)
+    return chat_text.read_text(text, zone)
 
 
-def read_objects_of_format(lines: Iterator[dict[str, Any]]) -> Transcript:
+def read_transcript(objects: Iterator[dict[str, Any]]) -> Transcript:
     """Return the conversation in objects. The first ones decide which format it is."""
-    head = list(islice(lines, DETECTION_LINES))
+    head = list(islice(objects, DETECTION_LINES))
     if head and isinstance(head[0].get("messages"), list):
         messages = [data for data in head[0].pop("messages") if isinstance(data, dict)]
-        head = [head[0], *messages, *head[1:]]
-    lines = chain(head, lines)
+        head[1:1] = messages
+    objects = chain(head, objects)
     for format_ in list_formats():
         if any(format_.is_line(data) for data in head[:DETECTION_LINES]):
-            transcript: Transcript = format_.read_lines(lines)
+            transcript: Transcript = format_.read_lines(objects)
             return transcript
-    return read_plain(lines)
+    return read_plain(objects)
 
 
 def read_objects(file: TextIO, problems: list[str]) -> Iterator[dict[str, Any]]:
@@ -214,15 +227,16 @@ def read_document(file: TextIO, problems: list[str]) -> Iterator[dict[str, Any]]
     yield from (item for item in items if isinstance(item, dict))
 
 
-def read_plain(lines: Iterable[dict[str, Any]]) -> Transcript:
-    """Read events of our own format, or objects with role and content."""
+def read_plain(objects: Iterable[dict[str, Any]]) -> Transcript:
+    """Return the conversation in events of our own format, or in objects with role and content."""
     transcript = Transcript("")
-    for data in lines:
+    for data in objects:
         if data.get("type") == "tool":
             transcript.events.append(data)
             continue
         role = str(data.get("role") or data.get("type") or "")
-        event = build_message(role, data.get("content", data.get("text")), data.get("timestamp"))
-        if role in ("user", "assistant") and event is not None:
+        content = data.get("content", data.get("text"))
+        event = build_message(role, content, data.get("timestamp"))
+        if role in ROLES and event is not None:
             transcript.events.append({**data, **event})
     return transcript

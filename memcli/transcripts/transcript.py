@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -28,6 +28,7 @@ INJECTED_START = re.compile(
     r"|# AGENTS\.md instructions|Caveat: The messages below|\[Request interrupted by user"
     r"|This session is being continued from a previous conversation)"
 )
+WORD_END = re.compile(r"[\s'\"=:;|&()<>]+")  # between the words of a command
 EPOCH = re.compile(r"(\d{10})(?:\d{3})?(?:\.\d+)?")
 Event = dict[str, Any]
 JsonObject = Mapping[str, Any]
@@ -42,7 +43,7 @@ class Transcript:
     folder: str = ""  # where the agent worked
     events: list[Event] = field(default_factory=list)
     path: Path = Path()  # of its file, perhaps in an archive
-    written: str = ""  # the time of that file
+    modified: str = ""  # the time of that file
     calls: dict[str, Event] = field(default_factory=dict)  # the events of tool calls, by id
 
     def add_message(self, role: str, content: Any, timestamp: str, event_id: Any = "") -> None:
@@ -74,7 +75,10 @@ class Transcript:
 
 def get_text(data: JsonObject, *names: str) -> str:
     """Return the first of these fields that is not empty, as a text."""
-    return next((str(data[name]) for name in names if data.get(name)), "")
+    for name in names:
+        if data.get(name):
+            return str(data[name])
+    return ""
 
 
 def get_object(data: JsonObject, name: str) -> JsonObject:
@@ -91,11 +95,12 @@ def get_objects(data: JsonObject, name: str) -> list[JsonObject]:
 
 
 def query(database: Path, statement: str, values: tuple[str, ...] = ()) -> list[Any]:
-    """Return rows of a database that its program may be writing to."""
+    """Return rows of a database that its program may be writing to. Raises NotFoundError."""
     import sqlite3
 
+    address = f"{database.as_uri()}?mode=ro"
     try:
-        with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
+        with closing(sqlite3.connect(address, uri=True)) as connection:
             connection.set_progress_handler(lambda: True, MOST_STEPS)
             connection.text_factory = lambda data: data.decode("utf-8", "replace")
             return connection.execute(statement, values).fetchall()
@@ -105,7 +110,9 @@ def query(database: Path, statement: str, values: tuple[str, ...] = ()) -> list[
 
 def is_name(text: str) -> bool:
     """Return whether a conversation with this id can have a path in its database."""
-    return text not in ("", ".", "..") and "/" not in text and "\0" not in text
+    if text in ("", ".", ".."):
+        return False
+    return "/" not in text and "\0" not in text
 
 
 def build_message(role: str, content: Any, timestamp: Any, event_id: Any = "") -> Event | None:
@@ -117,8 +124,12 @@ def build_message(role: str, content: Any, timestamp: Any, event_id: Any = "") -
             return None
     if not text.strip():
         return None
-    event: Event = {"type": "message", "role": role, "content": text.strip()}
-    event["timestamp"] = read_timestamp(timestamp)
+    event: Event = {
+        "type": "message",
+        "role": role,
+        "content": text.strip(),
+        "timestamp": read_timestamp(timestamp),
+    }
     if event_id:
         event["id"] = str(event_id)
     return event
@@ -126,8 +137,11 @@ def build_message(role: str, content: Any, timestamp: Any, event_id: Any = "") -
 
 def read_timestamp(value: Any) -> str:
     """Return a time in the stored format. Some agents use seconds or milliseconds since 1970."""
-    epoch = EPOCH.fullmatch(str(value))
-    moment = datetime.fromtimestamp(int(epoch[1]), UTC) if epoch else parse_time(str(value))
+    text = str(value)
+    epoch = EPOCH.fullmatch(text)
+    if epoch:
+        return format_time(datetime.fromtimestamp(int(epoch[1]), UTC))
+    moment = parse_time(text)
     return format_time(moment) if moment else ""
 
 
@@ -144,7 +158,9 @@ def parse_arguments(arguments: Any) -> dict[str, str]:
 
 
 def format_value(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def clean_tool_calls(workspace: Workspace, folder: str, events: Iterable[Event]) -> None:
@@ -159,13 +175,22 @@ def clean_tool_calls(workspace: Workspace, folder: str, events: Iterable[Event])
     for event in events:
         if event.get("type") != "tool":
             continue
-        event["arguments"] = {
-            name: cut_masked(text, MOST_ARGUMENT, 0, partial(mask_field, name, mask=mask))
-            for name, text in parse_arguments(event.get("arguments")).items()
-        }
+        arguments = parse_arguments(event.get("arguments"))
+        for name, text in arguments.items():
+            mask_argument = partial(mask_field, name, mask=mask)
+            arguments[name] = cut_masked(text, MOST_ARGUMENT, 0, mask_argument)
+        event["arguments"] = arguments
         if "result" not in event:
             continue
-        words = re.split(r"[\s'\"=:;|&()<>]+", " ".join(event["arguments"].values()))
-        is_hidden = any(word and is_ignored(patterns, word.removeprefix("./")) for word in words)
-        result = format_value(event["result"])
-        event["result"] = NOT_STORED if is_hidden else cut_masked(result, *RESULT_ENDS, mask)
+        if has_ignored_path(arguments.values(), patterns):
+            event["result"] = NOT_STORED
+        else:
+            event["result"] = cut_masked(format_value(event["result"]), *RESULT_ENDS, mask)
+
+
+def has_ignored_path(arguments: Iterable[str], patterns: Sequence[str]) -> bool:
+    """Return whether a word in the arguments of a call is the path of an ignored file."""
+    for word in WORD_END.split(" ".join(arguments)):
+        if word and is_ignored(patterns, word.removeprefix("./")):
+            return True
+    return False

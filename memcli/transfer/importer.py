@@ -59,7 +59,8 @@ def read_items(source: Source, *, is_text: bool) -> Iterator[Item]:
             transcripts = reader.read_file(source.path, problems, source.zone, source.on_progress)
         for transcript in transcripts:
             if transcript.events:
-                transcript.path, transcript.written = path, source.modified
+                transcript.path = path
+                transcript.modified = source.modified
                 yield Item(source.name, transcript)
     yield from (Item(source.name, BadItem(problem)) for problem in problems)
 
@@ -68,9 +69,9 @@ def import_conversation(workspace: Workspace, transcript: Transcript, *, is_dry_
     """Add the new events of a conversation to its session, and return their number."""
     if not transcript.events:
         return 0
-    written = transcript.written or workspace.stamp
+    modified = transcript.modified or workspace.stamp
     imported = import_transcript(
-        workspace, transcript, transcript.path, written=written, is_dry_run=is_dry_run
+        workspace, transcript, transcript.path, modified=modified, is_dry_run=is_dry_run
     )
     return imported.added
 
