@@ -141,7 +141,9 @@ class MemoryReader:
             workspace=self.workspace,
             files=entry.files,
             updated_at=entry.updated_at,
-            is_outdated=bool(entry.conflicts_with or (hit is not None and hit.newer)),
+            # Not if a later hit is about the same subject: most such memories are still true, and
+            # the agent sees the dates of both.
+            is_outdated=bool(entry.conflicts_with),
             parts=dict(hit.parts) if hit else {},
         )
 

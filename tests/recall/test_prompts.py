@@ -32,6 +32,7 @@ from tests.helpers import (
     get_process_environment,
     make_context,
     make_workspace,
+    open_again,
     put,
     run_mem,
 )
@@ -79,6 +80,14 @@ def test_a_prompt_brings_memories_that_fit_and_no_others(tmp_path: Path) -> None
     assert "camera" not in text
     assert recall(workspace, "why is the sky blue?") == ""
     assert 'source="inferred"' in recall(workspace, "how often does our sky camera take a picture?")
+
+
+def test_a_later_memory_about_the_same_subject_makes_no_memory_outdated(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    api.write(workspace, PORT, source="user")
+    api.write(open_again(workspace), "The staging database is reset every Sunday.", source="user")
+    assert "7654" in recall(open_again(workspace))
+    assert "outdated" not in recall(open_again(workspace))
 
 
 def test_each_memory_and_sentence_is_shown_once_in_a_session(tmp_path: Path) -> None:
