@@ -75,6 +75,19 @@ def test_enter_opens_the_first_hit_of_what_was_typed(
     browser.wait("document.body.innerText.includes('The choir meets')")
 
 
+def test_enter_says_why_a_search_failed(browser: Browser, url: str, workspace: Workspace) -> None:
+    write(workspace, "The choir meets on Mondays.", source="user")
+    browser.open(url)
+    browser.run("document.querySelector('[name=status]').add(new Option('lost', 'lost', true, true))")
+    browser.type("choir")
+    browser.wait("document.querySelector('#message').innerText.includes('search failed')")
+    browser.press("Enter")
+    browser.wait("document.body.innerText.includes('Unknown status')")
+    assert "q=choir" in browser.run("location.search")
+    # The browser reports the answers 400.
+    browser.problems.clear()
+
+
 def test_edit_and_undo(browser: Browser, url: str, workspace: Workspace) -> None:
     path = write(workspace, "Staging listens on port 8443.", source="user").path
     browser.open(f"{url}memory?id={path}")
@@ -103,6 +116,20 @@ def test_checkbox_and_undo(browser: Browser, url: str, workspace: Workspace) -> 
     assert browser.run("document.querySelectorAll('.task input')[1].checked") is True
     browser.click("Undo")
     assert "- [ ] oak\n- [ ] ash\n" in file.read_text()
+
+
+def test_checkbox_of_a_changed_file(browser: Browser, url: str, workspace: Workspace) -> None:
+    file = put(workspace, "entries/plan.md", "- [ ] oak\n")
+    browser.open(f"{url}memory?id=entries/plan.md")
+    file.write_text("- [ ] ash\n- [ ] oak\n")
+    browser.run("document.querySelector('.task input').click()")
+    browser.wait("document.querySelector('[role=alert]')?.innerText.includes('changed meanwhile')")
+    assert file.read_text() == "- [ ] ash\n- [ ] oak\n"
+    # The browser reports the answer 409.
+    browser.problems.clear()
+    browser.run("document.querySelectorAll('.task input')[1].click()")
+    browser.wait("location.hash === '#line-1'")
+    assert file.read_text() == "- [ ] ash\n- [x] oak\n"
 
 
 def test_number_of_questions(browser: Browser, url: str, workspace: Workspace) -> None:

@@ -3,8 +3,8 @@
 const search = document.querySelector("#filters");
 const results = document.querySelector("#results");
 const message = document.querySelector("#message");
-const PAUSE = 400; // milliseconds without a letter, after which the search is made completely
-let running = null;
+const PAUSE = 400; // milliseconds without a letter, after which the complete search starts
+let running = null; // the request for hits
 
 function say(text) {
   message.textContent = text;
@@ -17,7 +17,7 @@ function getAddress() {
   return new URLSearchParams(values);
 }
 
-// Show the results of what is typed. A newer question ends an older one.
+// Show the hits of the typed text. A newer request cancels an older one.
 async function update(part) {
   running?.abort();
   const control = (running = new AbortController());
@@ -28,15 +28,15 @@ async function update(part) {
     const response = await fetch(`memories?${query}`, { signal: control.signal });
     const html = await response.text();
     if (control.signal.aborted) return;
-    if (!response.ok) say("The search failed. Press Enter to see why.");
-    else if (html !== update.shown) results.innerHTML = update.shown = html;
-    results.dataset.query = search.q.value;
+    if (!response.ok) return say("The search failed. Press Enter to see why.");
+    if (html !== update.shown) results.innerHTML = update.shown = html;
+    results.dataset.query = query.get("q") ?? "";
   } catch (error) {
-    if (error.name !== "AbortError") say("The page has ended. Run mem ui again.");
+    if (error.name !== "AbortError") say("mem ui is not running any more. Start it again.");
   }
 }
 
-// Words and meaning answer each letter. New files, new texts and colleagues wait for a pause.
+// Each letter searches the index. New files and the team's server wait for a pause.
 function updateSoon() {
   clearTimeout(updateSoon.timer);
   if (search.q.value) updateSoon.timer = setTimeout(update, PAUSE, "all");
@@ -49,7 +49,9 @@ async function openFirst(event) {
   // The hits may be those of an earlier letter.
   if (results.dataset.query !== search.q.value) await update("all");
   const first = results.querySelector("a.row");
-  if (first) location.href = first.href;
+  // The whole page says why a search failed.
+  if (results.dataset.query !== search.q.value) search.submit();
+  else if (first) location.href = first.href;
 }
 
 if (search) {
@@ -92,7 +94,7 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   });
 }
 
-// A click on a checkbox saves its line.
+// A click on a checkbox sends the form that saves its line.
 const task = document.querySelector("#task");
 for (const box of task ? document.querySelectorAll(".memory .task > input, .memory .task > p > input") : []) {
   box.disabled = false;
@@ -102,7 +104,7 @@ for (const box of task ? document.querySelectorAll(".memory .task > input, .memo
   });
 }
 
-// The number of open questions. An idle moment is early enough.
+// Show the number of open questions. It may come after the page.
 const pending = document.querySelector("#pending");
 if (pending) {
   const workspace = new URLSearchParams(location.search).get("w") ?? "";
@@ -112,7 +114,7 @@ if (pending) {
   }, 500);
 }
 
-// Typed text is not lost by a wrong click.
+// Ask before typed text is lost.
 const text = document.querySelector("textarea");
 let isSaved = false;
 text?.form.addEventListener("submit", () => (isSaved = true));
