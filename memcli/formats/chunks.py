@@ -12,8 +12,10 @@ from .records import split_history, split_notes
 
 # Characters. Measured on sessions and long pages: 350 to 500 find more than 600 to 1,000.
 WINDOW = 500
+# A blank line, the start of a list item or table row, the end of a sentence, or a blank.
 BREAK = re.compile(r"\n[ \t]*\n\s*|\n(?=[-*+>#|]|\d+[.)])|(?<=[.!?。！？])\s+|\s+")
 DATA_URI = re.compile(r"data:[\w./+-]+;base64,[A-Za-z0-9+/=\s]{64,}?(?=[^A-Za-z0-9+/=\s]|\Z)")
+# Lines of 76 characters as in mails (RFC 2045), or one line longer than any token.
 BASE64_BLOCK = re.compile(
     r"(?<![\w/+])(?:[A-Za-z0-9+/]{76}\r?\n){3,}[A-Za-z0-9+/=]*|[A-Za-z0-9+/]{2000,}={0,2}"
 )
@@ -71,6 +73,7 @@ def split_long_body(text: str, body_start: int) -> Iterator[tuple[int, int, tupl
     starts: list[int] = []
     headings = {}
     for section in sections:
+        # Together, because the vector of one heading and five words says little.
         if not starts or section.start - starts[-1] >= WINDOW // 2:
             starts.append(section.start)
             headings[section.start] = section.headings
@@ -176,8 +179,6 @@ class LineCounter:
         self.line = 1
 
     def get_line(self, offset: int) -> int:
-        if offset < self.offset:
-            self.offset, self.line = 0, 1
         self.line += self.text.count("\n", self.offset, offset)
         self.offset = offset
         return self.line

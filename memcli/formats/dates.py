@@ -3,10 +3,12 @@
 import re
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
+# 2026-11-28, 2026-11-28 14:15, 2026-11-28T14:15:03.123Z, 2026-11-28T14:15:03+0100
 STORED = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?))?\s*(Z|[+-]\d\d:?\d\d)?",
     re.IGNORECASE,
 )
+# 3d, 2 weeks, 1 month ago
 AGO = re.compile(r"(\d{1,4})\s*(h|d|w|m|y|hours?|days?|weeks?|months?|years?)(?:\s+ago)?")
 DAYS_OF_UNIT = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -27,7 +29,9 @@ def parse_time(text: str, zone: tzinfo = UTC) -> datetime | None:
     if clock and clock.startswith("24"):
         return None  # newer Pythons accept hour 24, older ones do not
     try:
+        # In capitals, because Python 3.11 refuses a small z.
         moment = datetime.fromisoformat(f"{day}T{clock or '00:00'}{(offset or '').upper()}")
+        # Overflows near the years 1 and 9999, if the zone moves the moment out of them.
         return (moment if offset else moment.replace(tzinfo=zone)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None

@@ -44,6 +44,7 @@ def build_slug(text: str, limit: int = SLUG_LENGTH) -> str:
     Letters of every script stay, together with their marks: without its vowel signs a Tamil or
     Thai word is unreadable.
     """
+    # An apostrophe does not separate words: don't becomes dont, not don-t.
     plain = unicodedata.normalize("NFC", text).lower().replace("'", "").replace("’", "")
     letters = []
     for character in plain:
@@ -51,6 +52,7 @@ def build_slug(text: str, limit: int = SLUG_LENGTH) -> str:
         letters.append(character if is_word else "-")
     whole = re.sub("-+", "-", "".join(letters)).strip("-")
     if len(whole) > limit:
+        # One character more shows whether the last word ends exactly at the limit.
         whole = whole[: limit + 1].rpartition("-")[0] or whole[:limit]
     # File systems allow 255 bytes; a letter takes up to four, and the id follows.
     return whole.encode()[:200].decode("utf-8", "ignore").strip("-")

@@ -7,7 +7,9 @@ from typing import Any, TextIO
 
 BLANK = "\ufeff \t\r\n"  # some programs begin a file with a byte order mark
 PIECE = 64 * 1024
+# An escaped character, a quote or a bracket: everything that can begin or end a value.
 MARK = re.compile(r'\\.|["{}\[\],]', re.DOTALL)
+# A quote without its end would read the rest of the file into memory.
 LONGEST_VALUE = 16 * 1024 * 1024  # characters
 
 
@@ -83,6 +85,7 @@ class JsonStream:
                     raise CutOffError("the file ends here, or is not JSON") from error
                 continue
             # A number at the end of the text, such as `1.`, may continue in the next piece.
+            # Three characters, because the decoder leaves two of an unfinished `1e+5` unread: `e+`.
             rest = self.text[end : end + 3]
             is_number = type(value) in (int, float)
             is_part = is_number and len(rest) < 3 and rest[:1] not in tuple(f",]}}{BLANK}")

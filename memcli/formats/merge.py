@@ -58,6 +58,7 @@ def group_changes(
     group: tuple[list[Run], list[Run]] = ([], [])
     start = end = -1
     for change, side in changes:
+        # Two insertions at one place touch without a line between them, and their order is unknown.
         is_insertion = change[0] == change[1] == start == end
         if change[0] >= end and not is_insertion:
             if start >= 0:

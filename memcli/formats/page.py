@@ -12,8 +12,10 @@ from typing import NamedTuple
 from .ids import build_slug
 from .text import build_text_digest
 
+# ## Deployment ##
 HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*$")
 FENCE = re.compile(r"\s*(```+|~~~+)")
+# - Tea, not coffee. <!-- mem_01kajd3v7m4kq7tz 4b5787 -->
 PROMOTED_LINE = re.compile(
     r"- (?P<statement>.*\S) <!-- (?P<id>[a-z]+_\w{16})(?: (?P<digest>[0-9a-f]+))? -->\s*"
 )
@@ -39,6 +41,7 @@ def split_sections(text: str) -> list[Section]:
     for number, content in enumerate(text.splitlines(keepends=True), 1):
         # In a code block, a comment of a shell script looks like a heading.
         mark = FENCE.match(content)
+        # A block between longer fences can contain shorter ones, which do not end it.
         if mark and (not fence or mark[1].startswith(fence)):
             fence = "" if fence else mark[1]
         heading = None if fence else HEADING.match(content.lstrip("\ufeff").rstrip("\r\n"))
@@ -134,6 +137,7 @@ def add_promoted_lines(page: str, statements: Mapping[str, str]) -> str:
 
     A page without markers gets them at its end. Raises PageError.
     """
+    # The page keeps the line ends of the editor that wrote it.
     newline = "\r\n" if "\r\n" in page else "\n"
     lines = "".join(
         format_promoted_line(entry_id, statement) + newline
@@ -144,6 +148,7 @@ def add_promoted_lines(page: str, statements: Mapping[str, str]) -> str:
         return page[:position] + lines + page[position:]
     gap = ("" if page.endswith("\n") else newline) + newline if page.strip("\ufeff") else ""
     new_page = f"{page}{gap}{OPENING}{newline}{lines}{CLOSING}{newline}"
+    # In an open code block the markers do not count, so each command would add them again.
     if find_closing_marker(new_page) is None:
         raise PageError("the page ends inside code or a protected part, which has no end")
     return new_page
@@ -183,6 +188,7 @@ def replace_promoted_line(
         bare = line.rstrip("\r\n")
         match = PROMOTED_LINE.fullmatch(bare)
         if match and match["id"] == entry_id and (even_protected or not is_protected):
+            # The successor may have been promoted before, and a memory has one line.
             if statement is None or is_successor_there:
                 continue
             if new_id or even_protected or number not in reworded:

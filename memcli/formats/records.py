@@ -1,4 +1,4 @@
-"""Dated records in plain text: HISTORY files, daily notes, and the events of a conversation."""
+"""Dated records: of HISTORY files, of daily notes, and the messages of conversations."""
 
 import json
 import re
@@ -9,17 +9,20 @@ from typing import Any, NamedTuple
 from .dates import find_day_in_name, format_time, parse_time
 from .text import Problem, find_strings
 
+# ## 2026-11-28T14:15:03Z <!-- hist_01kajd3v7m4kq7tz project: shop -->
 HISTORY_HEADING = re.compile(
     r"^(?:\ufeff)?## (?P<time>\S+)"
     r"(?: <!-- (?P<id>\w+)(?: project: (?P<project>[^\n]*?)| [^\n]*?)? -->)?[ \t]*\r?$",
     re.MULTILINE,
 )
+# [14:15] text, or in a list: - [14:15] text
 NOTE_START = re.compile(r"^(?:[-*] )?\[(?P<time>\d\d:\d\d)\] ?", re.MULTILINE)
-UNDATED = "isUndated"
+# Written into conversations by mem, and read again when a conversation is consolidated.
+UNDATED = "isUndated"  # a key of an event without a time of its own
 ANSWERED = "requests"  # the type of an event that names a message with answered requests
 # The types of a text part. Codex has two of its own.
 TEXT_TYPES = ("text", "input_text", "output_text")
-LONGEST_LINE = 16 * 1024 * 1024
+LONGEST_LINE = 16 * 1024 * 1024  # characters; a longer line is no event
 # Texts that mem and agents add to prompts, plain or HTML-escaped once or twice. A tag without an
 # end is part of what the user wrote.
 CONTEXT = re.compile(
@@ -48,6 +51,7 @@ def format_history_record(
     local = moment.astimezone(zone)
     # A line that looks like a heading would start another record.
     body = re.sub(r"(?m)^## ", "### ", text.strip())
+    # Two hyphens in the name could end the comment early.
     label = f" project: {' '.join(project.split())}" if project and "--" not in project else ""
     heading = f"## {format_time(moment)} <!-- {record_id}{label} -->"
     return f"{heading}\n\n[{local:%Y-%m-%d %H:%M}] {body}\n\n"
@@ -82,6 +86,7 @@ def split_notes(text: str, path: str, zone: tzinfo) -> Iterator[Record]:
     for line in text.splitlines(keepends=True):
         is_blank = not line.strip("\ufeff \t\r\n")
         if is_after_blank and not is_blank:
+            # People also write paragraphs without a time.
             starts.setdefault(offset, "")
         is_after_blank = is_blank
         offset += len(line)

@@ -18,6 +18,7 @@ BYTES_PER_TOKEN = 4
 SUMMARY_LENGTH = 160
 HIDDEN_MARK = "[forgotten]"  # in the place of a passage that repeats a forgotten memory
 LONGEST_MARK = 30  # characters
+# <<<<<<< HEAD, =======, >>>>>>> branch
 CONFLICT = re.compile(r"(?m)^(?:<{7} .*|={7}|>{7} .*)$")
 CONFLICT_START = re.compile(r"(?m)^<{7} ")
 # Tabs and line ends are text. Everything else below a blank, and delete, can hide or forge output.
@@ -28,8 +29,10 @@ EXACT_WORD = re.compile(
     "[^\\W_]+[+#]*|[<>]=?(?=\\s?\\d)|[-−](?=\\d)|[\u2600-\u27bf\U0001f300-\U0001faff]"
 )
 SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+# Marks may be nested: > 1. ## Title
 LIST_MARK = re.compile(r"(?:#{1,6}\s+|>\s*|[-*+]\s+|\d+[.)]\s+)*")
 SHORT = 4  # a passage of fewer words must be a whole line
+# In "[14:15] User: yes" nothing but "yes" counts.
 LINE_PREFIX = re.compile(r"\[\d\d:\d\d\]|\b(?:user|assistant):|^- |\d+\.", re.IGNORECASE)
 
 
@@ -78,6 +81,7 @@ def find_control_character(text: str) -> tuple[int, str] | None:
 def summarize(text: str, limit: int = SUMMARY_LENGTH) -> str:
     """Return the first sentence that says something, in one line."""
     for line in text.splitlines():
+        # Once, because the pattern matches an empty text and would continue inside the line.
         content = LIST_MARK.sub("", line.strip().lstrip("\ufeff"), count=1).strip()
         if any(character.isalnum() for character in content):
             first = SENTENCE_END.split(content, maxsplit=1)[0]
@@ -123,6 +127,7 @@ def normalize(text: str) -> str:
 
 def split_words(text: str) -> list[str]:
     """Return the words of a text for comparisons: NFKC, no case, no punctuation."""
+    # NFKC makes ordinary letters of the full-width ones that Japanese keyboards type.
     # Normalizing ASCII changes nothing and takes a third of the time.
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
@@ -143,6 +148,7 @@ def find_strings(value: object) -> list[str]:
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict):
+        # A key can contain a secret or a forgotten text, as a value can.
         value = [*value, *value.values()]
     if not isinstance(value, list):
         return []
