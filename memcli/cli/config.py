@@ -62,7 +62,8 @@ def run_config(
     if action not in ACTIONS:
         raise UsageError(f"unknown action {action!r}", f"one of: {', '.join(ACTIONS)}")
     if name not in SETTINGS:
-        raise UsageError(f"unknown setting {name!r}", "list the settings: mem config list")
+        problem = f"unknown setting {name!r}" if name else "name a setting"
+        raise UsageError(problem, "list the settings: mem config list")
     if action == "get":
         shown = hide_password(workspace.settings[name])
         return Result({"name": name, "value": shown}, [format_setting(shown)])
@@ -72,7 +73,7 @@ def run_config(
         hint = shlex.join(word for word in words if word)
         raise UsageError(f"{name} can only be set in your own settings", hint)
     if action == "set" and not value:
-        raise UsageError("no value", f"mem config set {name} VALUE")
+        raise UsageError(f"no value for {name}", f"mem config set {name} VALUE")
     if hide_password(value) != value:
         raise UsageError(
             "nothing was saved: the value contains a password, and your shell has recorded it",

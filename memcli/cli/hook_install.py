@@ -81,9 +81,7 @@ def run_hook(
         return render_installations(context, *call_all(calls), action)
     names = [target] if target else find_agents(context)
     if not names:
-        raise NotFoundError(
-            "no agent is found on this machine", f"name one of: {', '.join(AGENTS)}"
-        )
+        raise NotFoundError("found no agent on this machine", f"name one of: {', '.join(AGENTS)}")
     program = find_program(context)
     calls = []
     for name in names:
@@ -130,7 +128,7 @@ def find_program(context: Context) -> list[str]:
         "mem", path=python_folder
     )
     if program is None:
-        raise NotFoundError("the program mem is not found", "add its folder to PATH")
+        raise NotFoundError("cannot find the program mem", "add its folder to PATH")
     if "/uv/archive-" in program:
         raise UsageError(
             "uvx runs mem from a cache, which uv may empty", "install it: uv tool install memcli"
@@ -188,7 +186,7 @@ def render_connections(context: Context, project: Path) -> Result:
             lines.append(f"{AGENTS[name].title}: not connected (mem hook install {name})")
             rows.append([name, "not connected", "", "", ""])
     data = {"connections": connections, "agents": found}
-    nothing = "no agent is found on this machine"
+    nothing = "found no agent on this machine"
     return Result(data, lines, rows, exit_code=int(not lines), nothing=nothing)
 
 

@@ -24,6 +24,16 @@ from .terminal import Result, build_progress, check_fields, print_message, print
 RANGE = re.compile(r" +\[(?:[\d.]+<=)?x[<>]=[\d.]+\]")  # typer shows it for a number
 VALUE_OPTIONS = ("--workspace", "--scope")
 HELP = ("-h", "--help")
+# Words of typer in its errors, and ours.
+PARSER_WORDS = {
+    "a valid int range": "a whole number",
+    "a valid integer": "a whole number",
+    "a valid float range": "a number",
+    "a valid float": "a number",
+    "got unexpected extra argument(s) ": "unexpected argument ",
+    "no such option: ": "unknown option ",
+    "(Possible options": "(possible options",
+}
 
 
 def run_process(arguments: Sequence[str]) -> int:
@@ -284,6 +294,8 @@ def explain_parser_error(name: str, error: Any) -> UsageError:
     """Return an error of typer in our words, with a hint."""
     message = error.format_message().rstrip(".")
     message = message[:1].lower() + message[1:]
+    for original, plain in PARSER_WORDS.items():
+        message = message.replace(original, plain)
     hint = f"see: mem {name} --help"
     if type(error).__name__ == "NoSuchOption":
         import difflib

@@ -208,14 +208,14 @@ def run_grep(
         Option(
             "--case-sensitive/--ignore-case",
             "-s/-i",
-            help="Distinguish upper and lower case; default: no.",
+            help="Distinguish upper and lower case. Default: no.",
         ),
     ] = False,
     limit: Annotated[
         int | None, Option("-n", "--limit", min=1, help="Show at most this many lines.")
     ] = None,
     all_: Annotated[
-        bool, Option("--all", help="Also in forgotten, faded and superseded memories.")
+        bool, Option("--all", help="Also search forgotten, faded and superseded memories.")
     ] = False,
 ) -> Result:
     """Find lines by exact text: in memories, MEMORY.md, history, notes and conversations."""

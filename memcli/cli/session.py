@@ -103,7 +103,7 @@ def run_session(
     if action == "import":
         return import_conversations(context, name, is_all=all_, is_dry_run=dry_run)
     if not name:
-        raise UsageError("no session named", f"mem session {action} ID")
+        raise UsageError("name the session", f"mem session {action} ID")
     if action == "append":
         return append_to_session(context, name, text, role)
     workspace, session = find_session(context, name)

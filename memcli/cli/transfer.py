@@ -112,7 +112,9 @@ def choose_format(file: str, name: str) -> str:
         return "jsonl"
     if name == "okf":
         if file == "-":
-            raise UsageError("an OKF bundle is a folder", "name a new folder")
+            raise UsageError(
+                "an OKF bundle is a folder", "name a new folder: mem export bundle --format okf"
+            )
         return name
     if not name and Path(file).suffix not in ("", ".md"):
         hint = "add --format jsonl or --format markdown"
@@ -193,7 +195,7 @@ def run_import(
     file: Annotated[str, Argument(help="A file or folder; - reads standard input.")],
     format_: Annotated[
         str,
-        Option("--format", help="Name of the format, such as mem0. Default: mem recognizes it."),
+        Option("--format", help="Name of the format, such as csv. Default: mem recognizes it."),
     ] = "",
     type_: Annotated[list[str], Option("--type", help="Only memories of this type.")] = [],
     tag: Annotated[list[str], Option("--tag", help="Only memories with this tag.")] = [],

@@ -27,6 +27,7 @@ from ..store import (
 from ..store.undo import undo
 from .terminal import Result, ask, explain_place
 
+LIST_COMMANDS = "list the commands: mem undo --list"
 UNDO_FIELDS = ("number", "command", "text", "time", "state", "undo", "paths")
 HISTORY_FIELDS = ("id", "timestamp", "text", "path", "undo")
 
@@ -38,7 +39,7 @@ def run_undo(
     ] = 0,
     list_: Annotated[bool, Option("--list", help="List the commands in the undo log.")] = False,
     redo: Annotated[bool, Option("--redo", help="Redo the last undone command.")] = False,
-    yes: Annotated[bool, Option("--yes", help="Do not ask before an older command.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Undo an older command without asking.")] = False,
 ) -> Result:
     """Revert the last command, or the command with a number.
 
@@ -123,7 +124,7 @@ def choose_record(records: list[Record], undone: set[int], number: int, redo: bo
     if number:
         chosen = [record for record in records if record.number == number]
         if not chosen:
-            raise NotFoundError(f"no command {number} in the undo log", "list it: mem undo --list")
+            raise NotFoundError(f"no command {number} in the undo log", LIST_COMMANDS)
     elif redo:
         # An undo of an undo is a redo already, so it is not redone.
         undos = {record.number for record in records if record.undoes}
@@ -133,7 +134,7 @@ def choose_record(records: list[Record], undone: set[int], number: int, redo: bo
             if record.undoes and record.undoes not in undos and record.number not in undone
         ]
         if not chosen:
-            raise NotFoundError("nothing to redo", "list the commands: mem undo --list")
+            raise NotFoundError("nothing to redo", LIST_COMMANDS)
     else:
         chosen = [
             record
@@ -141,7 +142,7 @@ def choose_record(records: list[Record], undone: set[int], number: int, redo: bo
             if not record.undoes and record.number not in undone and record.actor != "hook"
         ]
         if not chosen:
-            raise NotFoundError("nothing to undo", "list the commands: mem undo --list")
+            raise NotFoundError("nothing to undo", LIST_COMMANDS)
         if chosen[-1].is_purge:
             raise explain_purge(chosen)
     return chosen[-1]

@@ -44,7 +44,8 @@ def build_filter(
     for condition in values.get("conditions", ()):
         if not CONDITION.fullmatch(condition):
             raise UsageError(
-                f"cannot read {condition!r}", 'write it as "rating>=4" or "status=active"'
+                f"cannot read the condition {condition!r}",
+                'write it as "rating>=4" or "status=active"',
             )
     statuses = tuple(status.lower() for status in values.pop("statuses", ()) or ("active",))
     for status in statuses:

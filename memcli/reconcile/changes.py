@@ -333,7 +333,9 @@ def build_path(workspace: Workspace, draft: Draft, entry: Entry) -> str:
     """Return the path of a new entry: the month, its first words, and the end of its id."""
     if draft.path:
         if any(part.startswith(".") for part in PurePosixPath(draft.path).parts):
-            raise RejectedError(f"{draft.path} is hidden or outside", "choose another --path")
+            raise RejectedError(
+                f"{draft.path} is hidden or outside the workspace", "choose another --path"
+            )
         name = draft.path if draft.path.endswith(".md") else f"{draft.path}.md"
         return workspace.entries_folder + name.removeprefix(workspace.entries_folder)
     moment = get_moment(workspace, draft)

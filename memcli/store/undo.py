@@ -30,7 +30,7 @@ def undo(workspace: Workspace, number: int) -> Commit:
             record = read_record(log_folder / f"{number}.json")
         except (OSError, ValueError):
             raise NotFoundError(
-                f"no command {number} in the undo log", "list it: mem undo --list"
+                f"no command {number} in the undo log", "list the commands: mem undo --list"
             ) from None
         if record.is_purge:
             raise RejectedError(
@@ -44,7 +44,7 @@ def undo(workspace: Workspace, number: int) -> Commit:
             current = read_text(locate(workspace.root, path))
             target = revert_change(change, current)
             if target is CONFLICT:
-                raise RejectedError(explain_conflict(workspace, record, change.path))
+                raise explain_conflict(workspace, record, change.path)
             changes.append(Change(path, current, target))
         changes = [change for change in changes if change.before != change.after]
         # Also without changes: the record marks the command as undone.
@@ -88,16 +88,21 @@ def revert_change(change: Change, current: str | None) -> str | None:
     return CONFLICT if merged is None else merged
 
 
-def explain_conflict(workspace: Workspace, record: Record, path: str) -> str:
+def explain_conflict(workspace: Workspace, record: Record, path: str) -> RejectedError:
     records = read_log(workspace)
     reverted = find_undone_numbers(records)
     later = [
-        f"{other.number} ({other.command})"
+        other
         for other in records
         if other.number > record.number
         and other.number not in reverted
         and not other.undoes
         and any(change.path == path for change in other.changes)
     ]
-    culprit = ", ".join(later) if later else "an editor"
-    return f"cannot undo {record.number} ({record.command}): {culprit} changed {path} since"
+    problem = f"cannot undo {record.number} ({record.command})"
+    if not later:
+        hint = f"to edit the file yourself: mem edit {path}"
+        return RejectedError(f"{problem}: an editor changed {path} since", hint)
+    names = ", ".join(f"{other.number} ({other.command})" for other in later)
+    hint = f"undo the later commands first: mem undo {later[-1].number}"
+    return RejectedError(f"{problem}: {names} changed {path} since", hint)

@@ -155,6 +155,7 @@ class Repository:
         """Return A, M, D or T for each path that two commits differ in."""
         options = ("-r", "-z", "--no-renames", "--name-status")
         fields = self.run("diff-tree", *options, base, target).split("\0")
+        # Letters and paths in turns.
         return dict(zip(fields[1::2], fields[::2], strict=False))
 
     def read_blobs(self, names: Sequence[str]) -> dict[str, str | None]:
@@ -166,8 +167,11 @@ class Repository:
         for name in names:
             # `ID blob SIZE`, or `NAME missing`. A name can have blanks.
             *_, kind, size = stream.readline().rsplit(maxsplit=2)
-            content = stream.read(int(size) + 1)[:-1] if size.isdigit() else b""
-            texts[name] = decode(content) if kind == b"blob" and size.isdigit() else None
+            texts[name] = None
+            if size.isdigit():
+                content = stream.read(int(size) + 1)[:-1]
+                if kind == b"blob":
+                    texts[name] = decode(content)
         return texts
 
     def read_files(self, commit: str, paths: Sequence[str]) -> dict[str, str | None]:
@@ -244,7 +248,7 @@ def explain_network_error(remote: str, error: GitError) -> MemError:
         )
     return UnavailableError(
         f"cannot reach {remote}: {error.reason}",
-        "your memories are committed here; check the address, or run mem sync again later",
+        "your memories are committed here; check the address, or sync again later",
     )
 
 

@@ -410,7 +410,8 @@ def parse_columns(pairs: Iterable[str]) -> dict[str, str]:
         field, _, name = pair.partition("=")
         if field.strip() not in FIELD_NAMES or not name.strip():
             raise UsageError(
-                f"{pair!r} maps no field", f"FIELD=NAME, with a field of: {', '.join(FIELD_NAMES)}"
+                f"cannot use --map {pair!r}",
+                f"write FIELD=NAME; FIELD is one of: {', '.join(FIELD_NAMES)}",
             )
         columns[field.strip()] = name.strip()
     return columns

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import MemError
+from ..errors import MemError, NotFoundError
 from ..formats import (
     FrontmatterError,
     Problem,
@@ -258,7 +258,9 @@ def find_staged_problems(workspace: Workspace) -> list[Finding]:
     """
     folder, root = workspace.context.folder, workspace.root
     repository = find_repository(folder)
-    main = repository.main.resolve() if repository and repository.main else folder
+    if repository is None:
+        raise NotFoundError("no git repository in this folder or above it")
+    main = repository.main.resolve() if repository.main else folder
     # Deleted files cannot contain anything.
     names = run_git(folder, "diff", "--cached", "--name-only", "-z", "--diff-filter=ACMR")
     findings = []
