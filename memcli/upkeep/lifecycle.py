@@ -104,13 +104,17 @@ def check_trusted(workspace: Workspace) -> None:
 
 
 def find_revived_paths(workspace: Workspace) -> set[str]:
-    """Return the files that somebody restored. They would fade again the same night."""
+    """Return the files that somebody restored or imported, as far as the undo log reaches.
+
+    Old memories would fade again in the same night, before anybody could use them.
+    """
     records = read_log(workspace)
     undone = find_undone_numbers(records)
     return {
         change.path
         for record in records
-        if record.command == "restore" or (record.command == "decay" and record.number in undone)
+        if record.command in ("restore", "import")
+        or (record.command == "decay" and record.number in undone)
         for change in record.changes
     }
 

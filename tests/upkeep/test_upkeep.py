@@ -51,6 +51,16 @@ def test_what_lasts_does_not_fade(tmp_path: Path) -> None:
     assert list_fading(workspace) == ["A fact.", "A guessed preference."]
 
 
+def test_old_memories_do_not_fade_right_after_their_import(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    line = json.dumps({"content": "The ferry leaves from Pico.", "created_at": "2025-03-01"})
+    (tmp_path / "old.jsonl").write_text(f"{line}\n")
+    assert run_mem(tmp_path, "import", "old.jsonl")[0] == 0
+    assert list_fading(workspace) == []
+    put_entry(workspace, "fact", "A fact.", created_at="2025-03-01")
+    assert list_fading(workspace) == ["A fact."]
+
+
 def test_use_delays_fading(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     # 0.7 × e^(−60/30) is 0.095; shown three times it is 0.095 × (1 + ln 4).
