@@ -216,7 +216,9 @@ def drop_empty_headings(lines: Sequence[str]) -> list[str]:
 
 def list_rules(indexes: Sequence[Index], since: str) -> list[tuple[Index, IndexedEntry]]:
     """Return the rules for this project, the most important first."""
-    rules = list_for_project(indexes, f"({RULE})", since, MOST_RULES)
+    # A stranger's clone must not give orders. Its memories can still come with a prompt.
+    condition = f"({RULE}) and source <> 'repository'"
+    rules = list_for_project(indexes, condition, since, MOST_RULES)
     rules.sort(key=lambda item: item[1].updated_at, reverse=True)
     # A preference is a matter of taste; a broken constraint costs something.
     rules.sort(
