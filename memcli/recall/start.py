@@ -349,7 +349,8 @@ def choose_recent(
             continue
         text = get_new_sentences(entry.summary, shown)
         is_outdated = bool(entry.conflicts_with) or entry.id in outdated
-        line = format_line(text, [OUTDATED if is_outdated else ""])
+        origin = entry.source if entry.source == "repository" else ""
+        line = format_line(text, [origin, OUTDATED if is_outdated else ""])
         if text and budget.take(line):
             is_whole = read_body(index, entry.path).split() == entry.summary.split()
             shown.add(text, entry.id if is_whole else "")
