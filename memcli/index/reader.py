@@ -145,6 +145,7 @@ def read_bytes(workspace: Workspace, path: str) -> tuple[bytes, Stat]:
     Returns a stat of zeros if it changed during each try, so that the next refresh reads it again.
     """
     for _ in range(TRIES):
+        # A pipe would block the command forever, and a link could lead out of the workspace.
         descriptor = os.open(
             f"{workspace.root}/{path}", os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
         )
@@ -161,6 +162,7 @@ def read_bytes(workspace: Workspace, path: str) -> tuple[bytes, Stat]:
 
 
 def read_all(descriptor: int, size: int) -> bytes:
+    # One byte more than expected shows that the file grew.
     data = os.read(descriptor, min(size, LARGEST) + 1)
     while len(data) != size and len(data) <= LARGEST:
         more = os.read(descriptor, LARGEST + 1 - len(data))
@@ -195,6 +197,7 @@ def parse_file(
         return parsed
     text = text.replace("\x00", " ")  # SQLite ends a text there
     conflict = find_conflict_line(text)
+    # Both sides of the conflict would be found as if they were true.
     if conflict is not None:
         parsed.problems.append(
             Problem(conflict, "a git conflict marker: resolve the conflict first", "conflict")
@@ -211,7 +214,7 @@ def parse_file(
         return parsed
     if parsed.kind == "memory":
         # A promoted line may word its memory differently, so its id decides.
-        for entry_id, _ in list(find_promoted_lines(text)):
+        for entry_id, _ in find_promoted_lines(text):
             if entry_id in forgotten.ids:
                 text = replace_promoted_line(text, entry_id, HIDDEN_MARK, even_protected=True)
                 parsed.hidden += 1
@@ -325,6 +328,7 @@ def read_session(
     workspace: Workspace, parsed: ParsedFile, text: str, forgotten: ForgottenTexts
 ) -> None:
     """Read the messages of a conversation, each as a line of the stored text."""
+    # As many lines as the file has, so that a hit can name its line.
     lines = [""] * (text.count("\n") + 1)
     messages: list[Message] = []
     for item in parse_messages(text):

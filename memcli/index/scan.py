@@ -26,6 +26,7 @@ class Listing:
 
     def build_digest(self) -> str:
         """Return a digest that is the same as long as nothing on disk changed."""
+        # Not a later version: its bytes also depend on which equal objects are the same object.
         return build_digest(marshal.dumps((self.stats, self.problems, self.unread), 2))
 
 
@@ -71,6 +72,7 @@ def list_all_files(workspace: Workspace) -> list[str]:
 
 def is_inside(root: str, name: str) -> bool:
     """Return whether a folder is inside the workspace, without links on its way out."""
+    # A name from mem.yaml may have any character, and realpath raises ValueError for this one.
     if "\0" in name:
         return False
     real_root = os.path.realpath(root)
@@ -94,6 +96,7 @@ def list_folder(workspace: Workspace, root: str, inside: str, listing: Listing) 
     try:
         # Files are looked up by the folder's descriptor, which takes half as long as by whole path.
         descriptor = os.open(f"{root}/{inside}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    # Deleted since its parent was listed, or never created: a new workspace has no notes.
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
@@ -104,6 +107,7 @@ def list_folder(workspace: Workspace, root: str, inside: str, listing: Listing) 
         with os.scandir(descriptor) as items:
             for item in items:
                 name = item.name
+                # Hidden files belong to other programs: .git, .obsidian, .trash.
                 if name[0] == ".":
                     if name.startswith(TEMPORARY_PREFIX):
                         listing.leftovers.append(inside + name)

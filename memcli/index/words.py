@@ -20,9 +20,11 @@ UNSPACED = (
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
+# getUserName, web2, snake_case, 2,100, e-mail
 HIDDEN = re.compile(
     r"\b(?=\w*(?:[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|_|\d,\d{3}))[\w,]+|\w+-\w+(?:-\w+)?"
 )
+# HTTPServer2 consists of HTTP, Server and 2.
 PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # The accents that SQLite removes leave these letters alone.
 LETTERS = str.maketrans(
@@ -51,6 +53,7 @@ def build_index_text(text: str) -> str:
     if not text.isascii():
         text = fold_letters(text)
         extra += [word.translate(UMLAUTS) for word in WORD.findall(text) if UMLAUT.search(word)]
+        # The last character again, so that a query of one character finds it at the end of a run.
         text = re.sub(
             UNSPACED, lambda run: f" {' '.join(build_bigrams(run[0]))} {run[0][-1]} ", text
         )
@@ -59,6 +62,7 @@ def build_index_text(text: str) -> str:
 
 def fold_letters(text: str) -> str:
     """Return text in compatibility form, with simplified characters and without special letters."""
+    # A soft hyphen, which web pages have inside of words, would cut them.
     text = unicodedata.normalize("NFKC", text.replace("\x00", " ").replace("\xad", ""))
     text = text.encode("utf-8", "ignore").decode()  # SQLite refuses lone surrogates
     return text.translate(LETTERS).translate(get_simplified_characters())
@@ -101,6 +105,7 @@ def split_query(query: str) -> dict[str, int]:
     text = query if query.isascii() else fold_letters(query)
     words: list[str] = []
     for word in re.findall(r"[^\W_]+(?:['’][^\W_]+)?", mark_letters(text).lower()):
+        # Ana's is a form of Ana, and the parts of don't say nothing alone.
         word = re.sub(r"['’]s?$|['’](?=\w)", "", word)
         runs = list(re.finditer(UNSPACED, word)) if not word.isascii() else []
         for run in runs:
@@ -111,6 +116,7 @@ def split_query(query: str) -> dict[str, int]:
     counts: dict[str, int] = {}
     for word in useful:
         counts[word] = counts.get(word, 0) + 1
+    # A prompt may contain a whole log. Its repeated words say most about it.
     best = sorted(counts, key=lambda word: -counts[word])[:MOST_TERMS]
     return {word: counts[word] for word in counts if word in set(best)}
 
