@@ -43,12 +43,13 @@ def run_sync(
     is_address = is_path or "/" in remote or ":" in remote
     if is_address and dry_run:
         raise UsageError("--dry-run needs the name of a remote, not an address")
-    workspace = open_target(context) if is_address else open_existing(context)
     if is_address:
-        set_up_repository(
-            workspace, str((context.folder / remote).resolve()) if is_path else remote
-        )
+        workspace = open_target(context)
+        address = str((context.folder / remote).resolve()) if is_path else remote
+        set_up_repository(workspace, address)
         remote = "origin"
+    else:
+        workspace = open_existing(context)
     done = sync(workspace, remote, accept_rewrite=accept_rewrite, dry_run=dry_run)
     if not dry_run:
         configure_driver(context, workspace)
@@ -64,14 +65,18 @@ def configure_driver(context: Context, workspace: Workspace) -> None:
 
 
 def render_sync(context: Context, done: SyncResult, *, dry_run: bool) -> Result:
+    """Describe what was exchanged. Conflicts are printed here, above their hint."""
     name = f"{done.remote}/{done.branch}"
     lines = []
-    labels = ("Would send", "Would receive") if dry_run else ("Sent", "Received")
-    for label, way, items in ((labels[0], "to", done.sent), (labels[1], "from", done.received)):
-        if items:
-            direction = f" {way} {name}" if done.remote else ""
-            lines.append(f"{label} {count_items(items)}{direction}")
-            lines += list_sentences(items)
+    if done.sent:
+        label = "Would send" if dry_run else "Sent"
+        direction = f" to {name}" if done.remote else ""
+        lines.append(f"{label} {count_items(done.sent)}{direction}")
+        lines += list_sentences(done.sent)
+    if done.received:
+        label = "Would receive" if dry_run else "Received"
+        lines.append(f"{label} {count_items(done.received)} from {name}")
+        lines += list_sentences(done.received)
     if not lines:
         lines.append(f"Nothing new, here or in {name}" if done.remote else "Nothing new here")
     messages = [f"{item.path}: not sent: {item.reason}" for item in done.skipped]
@@ -83,14 +88,10 @@ def render_sync(context: Context, done: SyncResult, *, dry_run: bool) -> Result:
         print_message(context, "mem review", "hint: ")
         messages = []
     data = {name: getattr(done, name) for name in SYNC_FIELDS}
-    rows = [
-        [way, item.action, item.path, item.text]
-        for way, items in (("sent", done.sent), ("received", done.received))
-        for item in items
-    ]
-    return Result(
-        data, lines, rows, [*messages, *done.messages], exit_code=3 if needs_person else 0
-    )
+    rows = [["sent", item.action, item.path, item.text] for item in done.sent]
+    rows += [["received", item.action, item.path, item.text] for item in done.received]
+    messages += done.messages
+    return Result(data, lines, rows, messages, exit_code=3 if needs_person else 0)
 
 
 def list_sentences(items: list[Item]) -> list[str]:

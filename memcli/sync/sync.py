@@ -31,6 +31,7 @@ from .report import Item, SyncResult, build_message, find_new_conflicts, list_it
 
 TRIES = 8  # another machine may push first, or an editor may save a file during a sync
 MOVING = "refs/mem/moving"  # the commit whose files git is writing into the work tree
+UPDATE_INDEX = ("update-index", "-z", "--add", "--remove", "--stdin")
 LAYOUT = re.compile(r"(?m)^layout: *(\w+)")
 
 
@@ -103,6 +104,7 @@ class Exchange:
         self.result = SyncResult()
         repository.check_free()
         self.local_branch = repository.branch
+        self.branch = ""  # of the remote
         self.remote = self.result.remote = self.choose_remote(remote)
 
     def run(self) -> None:
@@ -157,10 +159,7 @@ class Exchange:
         return name
 
     def find_remote_commit(self) -> str:
-        """Choose the branch of the remote and return its latest commit, if any.
-
-        Raises RejectedError if commits that this machine has seen there are no longer there.
-        """
+        """Choose the branch of the remote and return its latest commit, if any."""
         repository = self.repository
         configured = repository.get_config(f"branch.{self.local_branch}.merge")
         names = [configured.removeprefix("refs/heads/") or self.local_branch, self.local_branch]
@@ -170,18 +169,22 @@ class Exchange:
         commits = {name: repository.find_commit(f"{prefix}/{name}") for name in names}
         self.branch = next((name for name in names if commits[name]), names[0])
         self.result.branch = self.branch
-        theirs = commits[self.branch]
-        seen = repository.find_commit(self.seen_reference)
+        self.check_history(commits[self.branch])
+        return commits[self.branch]
+
+    def check_history(self, theirs: str) -> None:
+        """Raise RejectedError if the remote has lost commits that this machine has seen there."""
         self.rewritten = ""
-        if seen and not (theirs and repository.is_ancestor(seen, theirs)):
-            if not self.accept_rewrite:
-                action = "was rewritten" if theirs else "was deleted"
-                raise RejectedError(
-                    f"{self.remote}/{self.branch} {action}: memories that were there are missing",
-                    "to accept that and send only new memories: mem sync --accept-rewrite",
-                )
-            self.rewritten = seen
-        return theirs
+        seen = self.repository.find_commit(self.seen_reference)
+        if not seen or (theirs and self.repository.is_ancestor(seen, theirs)):
+            return
+        if not self.accept_rewrite:
+            action = "was rewritten" if theirs else "was deleted"
+            raise RejectedError(
+                f"{self.remote}/{self.branch} {action}: memories that were there are missing",
+                "to accept that and send only new memories: mem sync --accept-rewrite",
+            )
+        self.rewritten = seen
 
     @property
     def seen_reference(self) -> str:
@@ -200,23 +203,26 @@ class Exchange:
             pending, self.result.skipped = list_pending(workspace, repository)
             paths = "".join(f"{path}\0" for path in pending)
             head = repository.find_commit("HEAD")
-            update = ("update-index", "-z", "--add", "--remove", "--stdin")
-            # Not in git's own index, which may have other files that somebody staged.
-            with TemporaryDirectory(prefix="mem-sync-") as folder:
-                index = f"{folder}/index"
-                if head:
-                    repository.run("read-tree", head, index=index)
-                repository.run(*update, data=paths, index=index)
-                tree = repository.run("write-tree", index=index).strip()
+            tree = self.write_tree(head, paths)
             if head and repository.find_tree(head) == tree:
                 return head
             before = head or repository.empty_tree
             message = build_message(list_items(workspace, repository, before, tree))
             new = repository.write_commit(tree, [head] if head else [], message)
-            repository.run(*update, data=paths)
+            repository.run(*UPDATE_INDEX, data=paths)
             repository.run("update-ref", "-m", "mem sync", "HEAD", new, head)
         self.result.committed = message.partition("\n")[0]
         return new
+
+    def write_tree(self, head: str, paths: str) -> str:
+        """Return the tree of a commit with the files of the workspace at `paths`."""
+        # Not in git's own index, which may have other files that somebody staged.
+        with TemporaryDirectory(prefix="mem-sync-") as folder:
+            index = f"{folder}/index"
+            if head:
+                self.repository.run("read-tree", head, index=index)
+            self.repository.run(*UPDATE_INDEX, data=paths, index=index)
+            return self.repository.run("write-tree", index=index).strip()
 
     def purge_received(self, theirs: str) -> bool:
         """Delete the text of the memories that another machine purged."""
