@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         is_one_edit_apart,
         split_query,
     )
-    from .writer import delete_file, rebuild_spellings, store_file
+    from .writer import delete_file, store_file
 
 __getattr__ = import_lazily(
     __name__,
@@ -53,6 +53,6 @@ __getattr__ = import_lazily(
             "UNSPACED find_content_words find_spellings get_stop_words "
             "is_one_edit_apart split_query"
         ),
-        "writer": "delete_file rebuild_spellings store_file",
+        "writer": "delete_file store_file",
     },
 )

@@ -61,7 +61,7 @@ def refresh(
         return False
     # Most refreshes find nothing, and need not know how a file is read.
     from .reader import load_forgotten
-    from .writer import apply_forgotten, delete_file, refresh_file
+    from .writer import apply_forgotten, delete_file, refresh_file, wipe_deleted_texts
 
     note_purged_texts(database, workspace, [row[1] for row in deleted])
     forgotten = load_forgotten(database, workspace)
@@ -80,6 +80,8 @@ def refresh(
                 if progress:
                     progress(number + 1, len(changed))
     apply_forgotten(database, workspace)
+    if database.get_meta("purged") not in (purged, None):
+        wipe_deleted_texts(database)
     database.try_set_meta("purged", purged)
     return True
 

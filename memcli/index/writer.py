@@ -227,12 +227,15 @@ def store_spellings(database: Database, words: Iterable[str]) -> None:
     database.connection.executemany("insert or ignore into spellings values(?)", rows)
 
 
-def rebuild_spellings(database: Database) -> None:
-    """Remove words that only deleted texts contained."""
+def wipe_deleted_texts(database: Database) -> None:
+    """Remove purged texts from the database, where SQLite would only mark pages as free."""
     with database.write():
         database.run("delete from spellings")
         for title, body in database.run("select title, body from words").fetchall():
             store_spellings(database, WORD.findall(f"{title} {body}".lower()))
+        database.run("insert into words(words) values('optimize')")
+    database.run("vacuum")
+    database.run("pragma wal_checkpoint(truncate)")
 
 
 def delete_file(database: Database, file: int) -> None:

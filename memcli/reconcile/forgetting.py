@@ -7,7 +7,6 @@ this machine has.
 
 import json
 import re
-import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -32,7 +31,6 @@ from ..index import (
     find_content_words,
     list_all_files,
     open_index,
-    rebuild_spellings,
     remove_leftovers,
 )
 from ..search.names import get_entry
@@ -96,7 +94,7 @@ def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult
     done.result = commit(workspace, "purge", [group], is_purge=True)
     done.result.raise_rejected()
     workspace.machine.note_carried_purges(texts)
-    wipe_index(index, done.result)
+    wipe_index(index)
     return done
 
 
@@ -119,7 +117,7 @@ def purge_texts(workspace: Workspace, texts: Mapping[str, str]) -> Commit:
     group = ChangeGroup(build_cleaning(workspace, texts))
     result = commit(workspace, "purge", [group], is_purge=True, purged_texts=tuple(texts.values()))
     result.raise_rejected()
-    wipe_index(index, result)
+    wipe_index(index)
     return result
 
 
@@ -252,21 +250,12 @@ def replace_strings(value: Any, finder: PassageFinder) -> Any:
     return value
 
 
-def wipe_index(index: Index, result: Commit) -> None:
-    """Remove deleted texts from the index file, where SQLite would only mark pages as free."""
+def wipe_index(index: Index) -> None:
+    """Remove purged texts from the index file."""
     remove_leftovers(index.workspace)
+    # Also a text that was purged before, and written again.
+    index.database.try_set_meta("purged", "")
     index.refresh()
-    try:
-        wipe_deleted_texts(index)
-    except sqlite3.OperationalError as error:
-        result.messages.append(f"the index may still have the text ({error}): mem index --rebuild")
-
-
-def wipe_deleted_texts(index: Index) -> None:
-    rebuild_spellings(index.database)
-    index.run("insert into words(words) values('optimize')")
-    index.run("vacuum")
-    index.run("pragma wal_checkpoint(truncate)")
 
 
 def find_git_commits(workspace: Workspace, path: str) -> list[str]:
@@ -353,10 +342,12 @@ def forget_described(
     project: str = "",
     command: str = "forget",
     actor: str = "person",
+    dry_run: bool = False,
 ) -> ForgetResult:
     """Forget the memories that say a text, as a conversation asks.
 
-    If it is unclear which ones are meant, nothing is forgotten, and `candidates` names them.
+    If it is unclear which ones are meant, nothing is forgotten, and `candidates` names them, as it
+    does in a dry run.
     """
     index = open_index(workspace)
     done = ForgetResult()
@@ -382,8 +373,8 @@ def forget_described(
         # "Forget what I said about the blue door" names a subject, so a person has to choose.
         about = find_about(index, entries, text)[:MOST_DESCRIBED]
         done.candidates = [build_related(index, entry, "similar") for entry in about]
-    if len(meant) > MOST_DESCRIBED:
-        done.candidates = [build_related(index, entry, "similar") for entry in meant]
+    if len(meant) > MOST_DESCRIBED or dry_run:
+        done.candidates += [build_related(index, entry, "similar") for entry in meant]
     elif meant:
         paths_meant = [entry.path for entry in meant]
         done = forget(

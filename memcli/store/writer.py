@@ -376,13 +376,9 @@ def revert_unfinished_commands(workspace: Workspace, log_folder: Path) -> None:
         path.unlink()
 
 
-def finish_purges(workspace: Workspace, log_folder: Path) -> bool:
-    """Delete purged texts from the undo log, and refuse them from now on.
-
-    Returns whether there was a purge to finish.
-    """
-    purges = list_records(log_folder, "purge")
-    for path in purges:
+def finish_purges(workspace: Workspace, log_folder: Path) -> None:
+    """Delete purged texts from the undo log, and refuse them from now on."""
+    for path in list_records(log_folder, "purge"):
         record = read_record(path)
         deleted = [change for change in record.changes if change.after is None]
         bodies = [get_content(change.before or "") for change in deleted]
@@ -392,7 +388,6 @@ def finish_purges(workspace: Workspace, log_folder: Path) -> bool:
         save_record(log_folder, record._replace(changes=(), summary="", purged_texts=()), "json")
         path.unlink()
         workspace.machine.save_pending_purges({})
-    return bool(purges)
 
 
 @contextmanager
@@ -417,9 +412,7 @@ def hold_lock(workspace: Workspace, seconds: float = LOCK_SECONDS) -> Iterator[P
         if log_folder is not None:
             revert_unfinished_commands(workspace, log_folder)
             with suppress(OSError):
-                if finish_purges(workspace, log_folder):
-                    # The killed purge did not wipe the index, which is made again.
-                    (log_folder.parent / "index.db").unlink(missing_ok=True)
+                finish_purges(workspace, log_folder)
         yield log_folder
     finally:
         workspace.resources["holds lock"] = False
