@@ -73,6 +73,10 @@ def run_search(
     messages = list(result.messages)
     if not result.hits:
         messages.append(describe_nothing(result.weak))
+        # Without this line, a memory that has faded looks like one that was lost.
+        faded = options._replace(wanted=wanted._replace(statuses=("faded",)), limit=1)
+        if not status and search(workspaces, text, faded).hits:
+            messages.append("a faded memory fits: add --status faded to see it")
     own = [str(workspace.root) for workspace in workspaces if workspace.is_own]
     lines: list[str] = []
     rows = []
