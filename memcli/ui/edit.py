@@ -29,7 +29,6 @@ from ..store import locate
 from ..store.undo import undo
 from .html import (
     TASK,
-    Content,
     Html,
     OpenFile,
     Page,
@@ -62,7 +61,8 @@ def show_new(request: Request, problem: str = "") -> Page:
     """Show the form for a new memory. After a problem, it has the typed text."""
     back = request.build_address("memories")
     inputs = render_inputs(request.values, ["", *TYPES], back)
-    return build_form_page("New memory", problem, render_form(request, "write", inputs))
+    form = render_form(request, "write", inputs)
+    return build_sheet("New memory", form, problem=problem)
 
 
 def write_memory(request: Request) -> Page | str:
@@ -94,7 +94,7 @@ def show_edit(request: Request, problem: str = "") -> Page:
     back = request.build_address("memory", id=file.path)
     inputs = render_inputs({**values, **request.values}, types, back)
     form = render_form(request, "save", inputs, id=file.path, digest=file.digest)
-    return build_form_page(name, problem, current, form)
+    return build_sheet(name, current, form, problem=problem)
 
 
 def save(request: Request) -> Page | str:
@@ -179,13 +179,6 @@ def render_inputs(values: dict[str, str], types: list[str], back: str) -> Html:
     return fill_file("form", text=values.get("text"), fields=fields, back=back)
 
 
-def build_form_page(name: str, problem: str, *content: Content) -> Page:
-    if not problem:
-        return build_sheet(name, content)
-    alert = fill('<p class="problem" role="alert">{}</p>', problem)
-    return build_sheet(name, alert, content, status=409)
-
-
 def forget_memory(request: Request) -> str:
     """Hide a memory from search and agents."""
     done = forget(request.workspace, [request.get("id")])
@@ -205,7 +198,8 @@ def restore_memory(request: Request) -> str:
 def undo_command(request: Request) -> str:
     """Revert a command, and return to the view that has the button."""
     done = undo(request.workspace, request.get_number("number"))
-    view, name = request.get("view"), request.get("id")
+    name = request.get("id")
+    view = request.get("view")
     if name and find_named(open_index(request.workspace), name):
         return request.build_address("memory", id=name, done=done.number)
     if view not in ("review", "changes"):
@@ -249,20 +243,15 @@ def show_review(request: Request) -> Page:
 
 
 def render_question(request: Request, question: Question) -> Html:
-    values = {"question": question.id, "kind": question.kind}
+    hidden = {"question": question.id, "kind": question.kind}
     answers = []
     for answer in question.answers:
-        button = render_button(request, "answer", ANSWERS[answer], answer=answer, **values)
+        button = render_button(request, "answer", ANSWERS[answer], answer=answer, **hidden)
         answers.append(button)
     labels = ["Older", "Newer"] if len(question.memories) > 1 else [""]
     sides = map(partial(render_side, request), labels, question.memories)
-    return fill_file(
-        "question",
-        text=question.text,
-        sides=sides,
-        reason=question.reason,
-        answers=answers,
-    )
+    values = {"text": question.text, "reason": question.reason}
+    return fill_file("question", sides=sides, answers=answers, **values)
 
 
 def render_side(request: Request, label: str, choice: Choice) -> Html:
@@ -283,12 +272,14 @@ def answer_question(request: Request) -> str:
     if not asked:
         raise ChangedError("This question was answered already")
     done = answer_questions(request.workspace, asked, request.get("answer"))
-    return request.build_address("review", done=done.number, duplicates=int(is_duplicate))
+    duplicates = 1 if is_duplicate else 0
+    return request.build_address("review", done=done.number, duplicates=duplicates)
 
 
 def show_pending(request: Request) -> Page:
     """Return the number of open questions, or nothing if there are none."""
-    root, now = request.workspace.root, monotonic()
+    root = request.workspace.root
+    now = monotonic()
     counted_at, count = request.counts.get(root, (-COUNT_SECONDS, 0))
     if now - counted_at > COUNT_SECONDS:
         count = len(list_questions(request.workspace))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).with_name("templates")
 # By the exit code of an error.
 STATUSES = {2: 400, 4: 404, 5: 409, 6: 503, 75: 503}
+MINUTE = "%Y-%m-%d %H:%M"
 TABS = ("memories", "review", "days", "changes", "insights")
 DONE = {
     "write": "Saved",
@@ -217,16 +218,24 @@ class Page:
     is_part: bool = False  # the script replaces a part of the page with it
 
 
-def build_sheet(name: str, *content: Content, status: int = 200) -> Page:
-    """Return a page with a heading; if it is a view of the navigation, marked there."""
-    body = fill('<div class="sheet"><h1>{}</h1>{}</div>', name, content)
-    return Page(name, body, name.lower(), status)
+def build_sheet(name: str, *content: Content, problem: str = "", status: int = 409) -> Page:
+    """Return a page with a heading; if it is a view of the navigation, marked there.
+
+    A problem is shown above the content, and `status` is sent with it.
+    """
+    template = '<div class="sheet"><h1>{}</h1>{}{}</div>'
+    body = fill(template, name, render_problem(problem), content)
+    return Page(name, body, name.lower(), status if problem else 200)
 
 
 def build_error_page(request: Request, error: MemError) -> Page:
     back = link(request.build_address("memories", q=request.get("id")), "Search the memories")
-    problem = fill('<p class="problem">{}</p><p>{}</p>', describe(error), back)
-    return build_sheet("This did not work", problem, status=get_status(error))
+    status = get_status(error)
+    return build_sheet("This did not work", back, problem=describe(error), status=status)
+
+
+def render_problem(problem: str) -> Html | None:
+    return fill('<p class="problem" role="alert">{}</p>', problem) if problem else None
 
 
 def get_status(error: MemError) -> int:

@@ -9,6 +9,7 @@ from ..store import Record, find_undone_numbers, read_log
 from ..upkeep.memory_history import find_events
 from ..upkeep.statistics import count_everything, count_pending, count_usage
 from .html import (
+    MINUTE,
     Content,
     Html,
     Page,
@@ -25,7 +26,6 @@ from .html import (
 
 DAYS = 14
 CHANGES = 200
-MINUTE = "%Y-%m-%d %H:%M"
 Passage = tuple[str, str, str]
 """The kind of a text, the text, and the path of its file."""
 

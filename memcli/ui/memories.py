@@ -9,6 +9,7 @@ from ..index import Filter, build_filter, build_sql, open_index
 from ..search.names import get_link_names
 from ..search.search import Hit, SearchOptions, search, search_workspace
 from .html import (
+    MINUTE,
     Content,
     Html,
     OpenFile,
@@ -25,11 +26,11 @@ from .html import (
     render_form,
     render_markdown,
     render_options,
+    render_problem,
 )
 
 ROWS = 50  # memories on a page
 HITS = 15
-FILTERS = ("type", "status", "tag")
 MOST_LINKS = 20
 LINES = 1000  # of a file that is not Markdown, around the hit of a search
 LONGEST = 200_000  # characters that are rendered
@@ -87,9 +88,10 @@ def show_hits(request: Request, query: str) -> Content:
         result = search([request.workspace], query, options)
     words = split_words(query)
     rows = [render_hit(request, hit, words) for hit in result.hits]
-    nothing = None if rows else Html('<p class="empty">Nothing found.</p>')
     hits = fill('<ul class="rows">{}</ul>', rows)
-    return [render_messages(result.messages), nothing, hits]
+    if not rows:
+        hits = Html('<p class="empty">Nothing found.</p>')
+    return [render_messages(result.messages), hits]
 
 
 def render_hit(request: Request, hit: Hit, words: list[str]) -> Html:
@@ -123,7 +125,7 @@ def show_latest(request: Request) -> Content:
         count = f"{first + 1:,} to {last:,} of {count}"
     more = None
     if last < total:
-        filters = {name: request.get(name) for name in FILTERS}
+        filters = {name: request.get(name) for name in ("type", "status", "tag")}
         address = request.build_address("memories", offset=last, **filters)
         more = link_button(address, "Older memories")
     page = None
@@ -173,10 +175,9 @@ def show_memory(request: Request, problem: str = "") -> Page:
     is_hidden = get_body(file.shown).lstrip("# ").startswith(title)
     template = '<h1 class="hidden">{}</h1>' if is_hidden else "<h1>{}</h1>"
     name = title or posixpath.basename(file.path)
-    alert = fill('<p class="problem" role="alert">{}</p>', problem) if problem else None
     content = fill_file(
         "memory",
-        problem=alert,
+        problem=render_problem(problem),
         about=render_about(request, file),
         heading=fill(template, name),
         notes=render_notes(request, file),
@@ -226,22 +227,18 @@ def render_buttons(request: Request, file: OpenFile) -> Content:
     path = file.path
     if file.stored is None:
         return None
-    # Only the script can copy. Without it, the path is among the properties.
-    copy = '<button type="button" data-copy="{}" hidden>Copy path</button>'
-    buttons: list[Content] = [
-        link_button(request.build_address("history", id=path), "History"),
-        render_button(request, "open", "Open in editor", id=path),
-        fill(copy, str(request.workspace.root / path)),
-    ]
+    buttons = []
+    if file.is_editable:
+        buttons.append(link_button(request.build_address("edit", id=path), "Edit"))
     if file.entry is not None:
         is_active = file.entry.status == "active"
         action = "forget" if is_active else "restore"
-        buttons.insert(0, render_button(request, action, action.capitalize(), id=path))
-    if file.is_editable:
-        buttons.insert(0, link_button(request.build_address("edit", id=path), "Edit"))
-        # The script fills in the line of the checkbox that was clicked, and sends the form.
-        line = Html('<input type="hidden" name="line" id="task">')
-        buttons.append(render_form(request, "task", line, id=path, digest=file.digest))
+        buttons.append(render_button(request, action, action.capitalize(), id=path))
+    buttons.append(link_button(request.build_address("history", id=path), "History"))
+    buttons.append(render_button(request, "open", "Open in editor", id=path))
+    # Only the script can copy. Without it, the path is among the properties.
+    copy = '<button type="button" data-copy="{}" hidden>Copy path</button>'
+    buttons.append(fill(copy, str(request.workspace.root / path)))
     return fill('<div class="actions">{}</div>', buttons)
 
 
@@ -251,10 +248,14 @@ def render_text(request: Request, file: OpenFile) -> Content:
         lines = file.shown.split("\n")[first : first + LINES]
         return fill("<pre>{}</pre>", "\n".join(lines))
     body = get_body(file.shown)
-    text = render_markdown(request, body[:LONGEST], file.path)
-    is_cut = len(body) > LONGEST
-    remark = Html('<p class="quiet">The rest is too long for the page.</p>') if is_cut else None
-    return [text, remark]
+    parts = [render_markdown(request, body[:LONGEST], file.path)]
+    if len(body) > LONGEST:
+        parts.append(Html('<p class="quiet">The rest is too long for the page.</p>'))
+    if file.is_editable:
+        # The script fills in the line of the checkbox that was clicked, and sends the form.
+        line = Html('<input type="hidden" name="line" id="task">')
+        parts.append(render_form(request, "task", line, id=file.path, digest=file.digest))
+    return parts
 
 
 def render_properties(request: Request, file: OpenFile) -> list[Html]:
@@ -267,15 +268,18 @@ def render_properties(request: Request, file: OpenFile) -> list[Html]:
             continue
         text = describe_value(value)
         if name.endswith("_at"):
-            text = request.workspace.format_local(text, "%Y-%m-%d %H:%M") or text
+            text = request.workspace.format_local(text, MINUTE) or text
         rows.append(fill("<div><dt>{}</dt><dd>{}</dd></div>", name, text))
     return rows
 
 
 def describe_value(value: Any) -> str:
-    if isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
+    if isinstance(value, str):
+        return value
+    is_list = isinstance(value, list)
+    if is_list and not any(isinstance(item, dict | list) for item in value):
         return ", ".join(map(str, value))
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def render_backlinks(request: Request, file: OpenFile) -> Content:
