@@ -232,7 +232,10 @@ def handle_prompt(hook: Hook) -> Answer:
     if not message:
         return Answer()
     # If another agent's hook received the same prompt, it has carried out the requests.
-    result = save_requests(workspace, prompt, message, shown) if is_new else RequestResult()
+    result = RequestResult()
+    if is_new:
+        others = [other for other in hook.workspaces if other.root != workspace.root]
+        result = save_requests(workspace, prompt, message, shown, others)
     start = ""
     if hook.agent == "gemini":
         note_compression(hook)

@@ -217,26 +217,46 @@ class RequestResult(NamedTuple):
     notice: str = ""
 
 
-def save_requests(workspace: Workspace, prompt: str, message: str, shown: Shown) -> RequestResult:
+class Requests(NamedTuple):
+    """The requests of a prompt, while they are carried out."""
+
+    workspace: Workspace  # that hooks write to
+    others: Sequence[Workspace]
+    done: list[str]
+    undone: list[str]
+    counts: Counter[tuple[str, str]]  # of memories, by action and option
+
+    def get_option(self, workspace: Workspace) -> str:
+        """Return the option with which a command changes a workspace, or an empty string."""
+        return " --scope user" if workspace.is_own and self.others else ""
+
+
+def save_requests(
+    workspace: Workspace,
+    prompt: str,
+    message: str,
+    shown: Shown,
+    others: Sequence[Workspace] = (),
+) -> RequestResult:
     """Carry out the requests in a prompt.
 
-    `message` is the SESSION#ID of the prompt. It confirms a memory only once.
+    `message` is the SESSION#ID of the prompt. It confirms a memory only once. `others` are the
+    other workspaces that the agent reads.
     """
     from ..consolidate.rules import find_requests
 
-    lines: list[str] = []
-    counts = {"saved": 0, "forgotten": 0}
+    requests = Requests(workspace, others, [], [], Counter())
     problems = 0
     for statement in find_requests(prompt):
         try:
             if statement.kind == "forget":
-                lines += forget_request(workspace, statement.text, counts)
+                forget_request(requests, statement.text)
             else:
-                lines.append(save_request(workspace, statement, message, shown))
-                counts["saved"] += 1
+                save_request(requests, statement, message, shown)
         except MemError as error:
-            lines.append(f"Not done: {error.message}")
+            requests.undone.append(f"Not done: {error.message}")
             problems += 1
+    lines = [*requests.done, *requests.undone]
     if not lines:
         return RequestResult()
     if not problems:
@@ -245,15 +265,18 @@ def save_requests(workspace: Workspace, prompt: str, message: str, shown: Shown)
         append_events(workspace, session, [{"type": ANSWERED, "message": message_id}])
     from ..recall import render_context, render_line
 
-    done = [f"{action} {count_noun(count, 'memory')}" for action, count in counts.items() if count]
-    notice = f"mem: {', '.join(done)} (mem undo)" if done else f"mem: {lines[0]}"
+    notices = []
+    for (action, option), count in requests.counts.items():
+        place = " in your own memory" if option else ""
+        notices.append(f"{action} {count_noun(count, 'memory')}{place} (mem undo{option})")
     about = "Result of the user's request to remember or forget:"
     return RequestResult(
-        render_context([f"- {render_line(line)}" for line in lines], about), notice
+        render_context([f"- {render_line(line)}" for line in lines], about),
+        f"mem: {'; '.join([*notices, *requests.undone])}",
     )
 
 
-def save_request(workspace: Workspace, statement: "Statement", message: str, shown: Shown) -> str:
+def save_request(requests: Requests, statement: "Statement", message: str, shown: Shown) -> None:
     from ..reconcile import Draft, write_memories
 
     draft = Draft(
@@ -263,22 +286,36 @@ def save_request(workspace: Workspace, statement: "Statement", message: str, sho
         project=statement.project,
         sources=(message,),
     )
-    outcome = write_memories(workspace, [draft], actor="person")[0][0]
+    outcome = write_memories(requests.workspace, [draft], actor="person")[0][0]
     if outcome.error is not None:
         raise outcome.error
     # The agent reads it in the prompt, so it needs no reminder.
     shown.add(statement.text, outcome.id)
-    return f"{outcome.action} {outcome.short_id}: {outcome.text}"
+    requests.done.append(f"{outcome.action} {outcome.short_id}: {outcome.text}")
+    requests.counts["saved", requests.get_option(requests.workspace)] += 1
 
 
-def forget_request(workspace: Workspace, text: str, counts: dict[str, int]) -> list[str]:
+def forget_request(requests: Requests, text: str) -> None:
+    """Forget a text in every workspace that hooks may change. Name what others have."""
     from ..reconcile import forget_described
 
+    workspace = requests.workspace
     # The server can hang while the agent waits, so the end of the turn does it.
     workspace.withdraw_from_team = None
-    done = forget_described(workspace, text, project=workspace.project)
-    counts["forgotten"] += len(done.outcomes)
-    lines = [f"forgot {outcome.short_id}" for outcome in done.outcomes]
-    for candidate in done.candidates:
-        lines.append(f"could not tell which one to forget: {candidate.short_id} {candidate.text}")
-    return lines or [f"found no memory that says: {redact_text(workspace, text)}"]
+    is_found = False
+    for place in (workspace, *requests.others):
+        place.gates = workspace.gates
+        # A shared workspace changes only by a command that somebody typed.
+        is_closed = place.is_shared and not place.is_own
+        found = forget_described(place, text, project=workspace.project, dry_run=is_closed)
+        option = requests.get_option(place)
+        for outcome in found.outcomes:
+            requests.done.append(f"forgot {outcome.short_id}")
+            requests.counts["forgotten", option] += 1
+        label = "in the shared memory" if is_closed else "perhaps this one"
+        for item in found.candidates:
+            command = f"mem forget {item.short_id}{option}"
+            requests.undone.append(f"{label}: {item.text} (to forget it: {command})")
+        is_found = is_found or bool(found.outcomes or found.candidates)
+    if not is_found:
+        requests.undone.append(f"found no memory that says: {redact_text(workspace, text)}")

@@ -190,6 +190,51 @@ def test_an_undone_request_is_not_carried_out_again(tmp_path: Path) -> None:
     assert not any("Acme" in text for text in history)
 
 
+def test_a_request_in_a_shared_project_names_the_command_that_undoes_it(tmp_path: Path) -> None:
+    (tmp_path / ".git/info").mkdir(parents=True)
+    home = {"HOME": str(tmp_path / "home")}
+    run_mem(tmp_path, "init", "--shared", **home)
+    text = "The CDN is purged with make purge."
+    answer = send(tmp_path, "UserPromptSubmit", prompt=f"remember: {text}")
+    assert answer["systemMessage"] == (
+        "mem: saved 1 memory in your own memory (mem undo --scope user)"
+    )
+    run_mem(tmp_path, "write", text, **home)
+    answer = send(tmp_path, "UserPromptSubmit", prompt="Forget that the CDN is purged with make")
+    done, copy = answer["systemMessage"].split("; ")
+    assert done == "mem: forgotten 1 memory in your own memory (mem undo --scope user)"
+    assert run_mem(tmp_path, "undo", "--scope", "user", **home)[0] == 0
+    assert text in run_mem(tmp_path, "ls", "--scope", "user", **home)[1]
+    command = copy.removeprefix(f"in the shared memory: {text} (to forget it: mem ").rstrip(")")
+    assert copy[:-1].endswith(command) and command in get_context(answer)
+    assert run_mem(tmp_path, *command.split(), **home)[0] == 0
+    assert run_mem(tmp_path, "ls", "--scope", "project", **home)[0] == 1
+
+
+def test_a_request_forgets_in_both_memories_that_a_hook_may_change(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    home = {"HOME": str(tmp_path / "home")}
+    for scope in ("user", "project"):
+        run_mem(tmp_path, "write", "The pager rota is on Opsgenie.", "--scope", scope, **home)
+    prompt = "Forget that the pager rota is on Opsgenie."
+    answer = send(tmp_path, "UserPromptSubmit", prompt=prompt)
+    assert answer["systemMessage"] == (
+        "mem: forgotten 1 memory (mem undo);"
+        " forgotten 1 memory in your own memory (mem undo --scope user)"
+    )
+    assert run_mem(tmp_path, "ls", **home)[0] == 1
+
+
+def test_an_unclear_request_names_the_command_that_forgets(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    home = {"HOME": str(tmp_path / "home")}
+    run_mem(tmp_path, "write", "Release party when v2 ships.", "--scope", "user", **home)
+    answer = send(tmp_path, "UserPromptSubmit", prompt="Forget that we have a release party")
+    before, _, command = answer["systemMessage"].partition(" (to forget it: mem ")
+    assert before == "mem: perhaps this one: Release party when v2 ships."
+    assert run_mem(tmp_path, *command.rstrip(")").split(), **home)[0] == 0
+
+
 def test_a_request_with_a_secret_is_reported_without_it(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     secret = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
