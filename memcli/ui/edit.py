@@ -46,6 +46,7 @@ from .html import (
 from .memories import MASKED, show_memory
 
 LINE_START = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")  # as Markdown counts lines
+NOT_CHECKED = "This file has changed, so your click was not saved. This is its current text."
 QUESTIONS = 50  # on a page
 COUNT_SECONDS = 60.0  # finding the questions among 10,000 memories takes 150 ms
 ANSWERS = {
@@ -121,7 +122,7 @@ def save_task(request: Request) -> Page | str:
         lines[number] = TASK.sub(mark, lines[number], count=1)
         address = save_text(request, file, f"{before}{''.join(lines)}{after}")
     except ChangedError:
-        return show_memory(request, "This file changed meanwhile. The page shows it as it is now.")
+        return show_memory(request, NOT_CHECKED)
     return f"{address}#line-{number}"
 
 

@@ -123,7 +123,7 @@ def test_checkbox_of_a_changed_file(browser: Browser, url: str, workspace: Works
     browser.open(f"{url}memory?id=entries/plan.md")
     file.write_text("- [ ] ash\n- [ ] oak\n")
     browser.run("document.querySelector('.task input').click()")
-    browser.wait("document.querySelector('[role=alert]')?.innerText.includes('changed meanwhile')")
+    browser.wait("document.querySelector('[role=alert]')?.innerText.includes('has changed')")
     assert file.read_text() == "- [ ] ash\n- [ ] oak\n"
     # The browser reports the answer 409.
     browser.problems.clear()

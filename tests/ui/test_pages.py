@@ -182,7 +182,7 @@ def test_a_checkbox_of_a_changed_file_shows_the_file_again(
     file.write_text("- [ ] oak\n- [ ] ash\n")
     status, page, _ = client.send(f"{client.base}task", form)
     assert status == 409
-    assert "This file changed meanwhile." in page
+    assert "This file has changed, so your click was not saved." in page
     assert "save again" not in page
     assert re.findall(r'data-line="(\d+)"', page) == ["0", "1"]
     assert file.read_text() == "- [ ] oak\n- [ ] ash\n"
