@@ -192,6 +192,28 @@ def put_later_first(
     return order, newer
 
 
+def put_memories_first(candidates: list[Candidate]) -> list[Candidate]:
+    """Move a memory before another text that repeats it, if that fits hardly better."""
+    order: list[Candidate] = []
+    for candidate in candidates:
+        rank = len(order)
+        words = join_words(candidate.passage.text) if candidate.entry else ""
+        for position, better in enumerate(order if words.strip() else []):
+            is_near = candidate.relevance >= NEARLY * better.relevance
+            if is_near and not better.entry and words in join_words(better.passage.text):
+                # As above, hits of several workspaces are sorted again.
+                candidate = candidate._replace(relevance=better.relevance)
+                rank = position
+                break
+        order.insert(rank, candidate)
+    return order
+
+
+@lru_cache(maxsize=256)
+def join_words(text: str) -> str:
+    return f" {' '.join(split_words(text))} "
+
+
 def compare_entries(
     index: Index, candidates: list[Candidate]
 ) -> "tuple[list[Candidate], np.ndarray]":

@@ -18,7 +18,7 @@ from ..formats import (
 )
 from ..index import Filter, Index, open_index
 from ..store import Workspace
-from .candidates import Candidate, build_candidates, put_later_first
+from .candidates import Candidate, build_candidates, put_later_first, put_memories_first
 from .ranking import ScoredChunk, Term, look_up_terms, rank_by_meaning_and_words, rank_by_words
 
 EMBED_SECONDS = 2.0  # of new text, before a search answers
@@ -130,6 +130,7 @@ def search_workspace(index: Index, query: str, options: SearchOptions) -> Search
     newer: dict[int, str] = {}
     if options.mode != "keyword":
         candidates, newer = put_later_first(index, candidates)
+    candidates = put_memories_first(candidates)
     similar = [word for term in terms for word in term.similar]
     words = list(dict.fromkeys([*split_words(query), *similar]))
     for candidate in candidates[: options.limit]:

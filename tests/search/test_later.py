@@ -54,6 +54,18 @@ def test_a_text_that_speaks_of_a_change_marks_the_older_memory(tmp_path: Path) -
     assert [(hit.id, hit.newer) for hit in hits if hit.newer] == [(OLD, NEW)]
 
 
+def test_a_memory_comes_before_the_record_that_repeats_it(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put_entry(workspace, OLD, "2026-01-02", "The staging database listens on port 6543.")
+    record = "Staging database port: the staging database listens on port 6543, says Ana."
+    put(workspace, "HISTORY-2026-11.md", f"## [hist_1] 2026-11-20\n\n{record}\n")
+    hits = find(workspace, "which port does the staging database listen on")
+    assert [hit.kind for hit in hits] == ["entry", "history"]
+    # A record about something else, which mentions the memory, fits better.
+    (record,) = find(workspace, "what does Ana say about the staging database", limit=1)
+    assert record.kind == "history"
+
+
 def test_different_memories_about_a_subject_are_not_marked(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     put_entry(workspace, OLD, "2026-01-02", "Tomas lives in Porto.")
