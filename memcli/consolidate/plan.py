@@ -393,15 +393,16 @@ def find_stems(text: str) -> set[str]:
 
 
 def find_open_statements(batch: Batch) -> list[Statement]:
-    """Return the statements of a batch, except requests that are carried out.
+    """Return the statements of a batch, except those with a secret and requests carried out.
 
-    The user may have undone them since.
+    The user was told that a secret is refused, and may have undone a request.
     """
     answered = {message.id for message in batch.messages if message.is_answered}
     return [
         item
         for item in find_statements(batch.messages)
         if item.message_id not in answered or item.kind not in ("request", "forget")
+        if "[REDACTED:" not in item.text
     ]
 
 

@@ -253,6 +253,14 @@ def test_rules_save_what_was_asked_for(tmp_path: Path) -> None:
     assert "fuse box" in read_history(workspace)
 
 
+def test_a_request_with_a_secret_is_not_saved_without_it(tmp_path: Path) -> None:
+    workspace = open_workspace(tmp_path)
+    secret = "ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m"
+    request = f"remember: the nightly job uses token {secret} on host n1"
+    consolidate_session(workspace, say(workspace, request, "No.", "Remember that host n1 is slow."))
+    assert list(list_memories(workspace)) == ["Host n1 is slow."]
+
+
 def test_a_message_in_two_sessions_counts_once(tmp_path: Path) -> None:
     workspace = open_workspace(tmp_path)
     for name in ("s1", "s2", "s3"):
