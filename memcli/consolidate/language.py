@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..data import pattern, words
-from ..formats import CONTEXT, split_words
+from ..formats import CONTEXT, FULL_STOP, split_words
 
 if TYPE_CHECKING:
     from ..formats import Message
@@ -35,12 +35,8 @@ QUOTE = re.compile(
 )
 QUOTED_LINE = re.compile(r"\s*(?:>|&gt;)")
 SYMBOLS = re.compile(r"[{}\[\]();=<>|\\$]")
-# Not the full stop of "Mr. Hale", "e.g. tea", "J. Doe" or "10. März".
-SENTENCE_END = re.compile(
-    r"(?i)(?:(?<!\b[a-z])(?<!\b[dms]r)(?<!\bms)(?<!\bmrs)(?<!\bprof)(?<!\bst)(?<!\bvs)(?<!\bincl)"
-    r"(?<!\bapprox)\.(?!(?<=\d\.) (?:jan|feb|mär|apr|mai|jun|jul|aug|sep|okt|nov|dez))"
-    r"|[!?…])[.!?…)\"']*\s+|(?<=[。！？])|\n+"
-)
+# People type messages in lower case, so a sentence may begin with a small letter.
+SENTENCE_END = re.compile(rf"(?:{FULL_STOP}|[!?…])[.!?…)\"']*\s+|(?<=[。！？])|\n+")
 LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|#{1,6})\s+")
 FEWEST_WORDS = 3  # of a statement
 MOST_NEAR_LINES = 6

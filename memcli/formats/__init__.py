@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from .text import (
         BYTES_PER_TOKEN,
         CONTROL,
+        FULL_STOP,
         HIDDEN_MARK,
         LIST_MARK,
         SENTENCE_END,
@@ -147,10 +148,10 @@ __getattr__ = import_lazily(
             "split_history split_lines"
         ),
         "text": (
-            "BYTES_PER_TOKEN CONTROL HIDDEN_MARK LIST_MARK Passage PassageFinder "
-            "Problem SENTENCE_END SHORT SUMMARY_LENGTH WORD build_digest "
-            "build_keyed_digest build_text_digest build_words_digest count_noun "
-            "count_tokens cut_middle decode find_conflict_line "
+            "BYTES_PER_TOKEN CONTROL FULL_STOP HIDDEN_MARK LIST_MARK Passage "
+            "PassageFinder Problem SENTENCE_END SHORT SUMMARY_LENGTH WORD "
+            "build_digest build_keyed_digest build_text_digest build_words_digest "
+            "count_noun count_tokens cut_middle decode find_conflict_line "
             "find_control_character find_strings find_words fold_name is_binary "
             "is_whole_line normalize replace_passages shorten split_words summarize "
             "summarize_texts"

@@ -16,7 +16,7 @@ from memcli.formats.ids import build_id, build_slug, is_id
 from memcli.formats.merge import merge_lines
 from memcli.formats.page import find_promoted_lines, replace_promoted_line, split_sections
 from memcli.formats.records import format_history_record, format_note, split_history, split_notes
-from memcli.formats.text import PassageFinder, summarize
+from memcli.formats.text import SENTENCE_END, PassageFinder, summarize
 from memcli.index.words import is_one_edit_apart
 
 NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)  # a Saturday
@@ -225,6 +225,29 @@ def test_a_summary_is_the_first_sentence_that_says_something() -> None:
     assert summarize("---\n\n# Title\n\nText.") == "Title"
     assert summarize("- [ ] Buy milk. Then bread.") == "[ ] Buy milk."
     assert summarize("") == ""
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Run pip install . in the root before make test.",
+        "Copy it with cp ../a.ini . Always.",
+        "It fails unless PYTHONPATH=. Path is set.",
+        "Use e.g. the small fixture, i.e. fewer rows, etc. and so on.",
+        "Talk to Dr. Silva, Mrs. Hale or J. Doe in St. Gallen.",
+        "Siehe z.B. Kapitel 3 bzw. Anhang B, d.h. Nr. 5.",
+        "Pode usar p.ex. Lisboa.",
+        "The trip is No. 5 on the 10. März.",
+    ],
+)
+def test_a_period_inside_a_sentence_does_not_end_it(sentence: str) -> None:
+    assert summarize(f"{sentence}  Next sentence.") == sentence
+
+
+def test_sentences_end_at_periods_marks_and_lines() -> None:
+    text = 'Use uv. Never C++. "Say so." Ok? これ。 それ\n(In Java 5.) No. Done\nin lower case'
+    parts = ["Use uv.", "Never C++.", '"Say so." Ok?', "これ。", "それ", "(In Java 5.) No.", "Done"]
+    assert SENTENCE_END.split(text) == [*parts, "in lower case"]
 
 
 @pytest.mark.parametrize(
