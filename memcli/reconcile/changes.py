@@ -18,7 +18,6 @@ from ..formats import (
     CONTROL,
     SOURCES,
     TRUST,
-    TYPES,
     Entry,
     FrontmatterError,
     build_id,
@@ -35,7 +34,7 @@ from ..formats import (
     replace_promoted_line,
     summarize,
 )
-from ..index import ForgottenTexts, Index, IndexedEntry, open_index
+from ..index import ForgottenTexts, Index, IndexedEntry, check_type, open_index
 from ..search.names import get_entry
 from ..store import Append, ChangeGroup, Commit, Replace, Workspace, commit, read_file, redact_text
 
@@ -276,8 +275,7 @@ def complete_draft(index: Index, draft: Draft, default_project: str | None = Non
         raise RejectedError("the memory is empty", 'write some text: mem write "…"')
     if draft.source not in SOURCES:
         raise UsageError(f"unknown source {draft.source!r}", f"one of: {', '.join(SOURCES)}")
-    if draft.type and draft.type not in TYPES:
-        raise UsageError(f"unknown type {draft.type!r}", f"one of: {', '.join(TYPES)}")
+    check_type(draft.type)
     workspace = index.workspace
     # In the user's own workspace, memories of several projects live together.
     project = workspace.project if workspace.is_own else str(workspace.settings["project"])
@@ -355,10 +353,8 @@ def hide_secrets(
 ) -> None:
     """Leave no secret in the sentences that the terminal and the undo log show."""
     for draft, outcome in zip(drafts, outcomes, strict=True):
-        if draft.redact_secrets:
+        if draft.redact_secrets or draft.allow_secrets:
             outcome.text = summarize(redact_text(workspace, draft.text))
-        elif draft.allow_secrets:
-            outcome.text = outcome.path  # the sentence may contain a secret
 
 
 @dataclass

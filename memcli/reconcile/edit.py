@@ -3,11 +3,30 @@
 from dataclasses import replace
 from typing import Any
 
-from ..errors import NotFoundError, RejectedError
-from ..formats import TRUST, Entry, FrontmatterError, edit_entry, get_body, parse, read_entry
-from ..index import IndexedEntry, open_index
-from ..search.names import NamedFile, find_named, get_entry
-from ..store import Append, ChangeGroup, Replace, Workspace, commit, commit_one, read_file
+from ..errors import RejectedError
+from ..formats import (
+    TRUST,
+    Entry,
+    FrontmatterError,
+    edit_entry,
+    get_body,
+    parse,
+    read_entry,
+    summarize,
+)
+from ..index import IndexedEntry, open_index, read_ignored_patterns
+from ..search.names import NamedFile, build_missing_error, find_named, get_entry
+from ..store import (
+    Append,
+    ChangeGroup,
+    Replace,
+    Workspace,
+    commit,
+    commit_one,
+    is_ignored,
+    read_file,
+    redact_text,
+)
 from .changes import (
     Outcome,
     build_outcome,
@@ -131,9 +150,10 @@ def get_file(workspace: Workspace, name: str) -> NamedFile:
     if name == "MEMORY.md":
         return NamedFile(f"{workspace.prefix}MEMORY.md", None)  # may not exist yet
     for candidate in (name, f"{workspace.prefix}{name}"):
-        if read_file(workspace, candidate) is not None:
+        is_excluded = is_ignored(read_ignored_patterns(workspace), candidate)
+        if not is_excluded and read_file(workspace, candidate) is not None:
             return NamedFile(candidate, None)
-    raise NotFoundError(f"no memory or file {name!r}", f"search for it: mem search {name!r}")
+    raise build_missing_error(workspace, name)
 
 
 def update_entry(
@@ -164,10 +184,8 @@ def update_entry(
     if replaced.conflicts:
         fields["conflicts_with"] = (*entry.conflicts_with, *replaced.conflicts)
     change = edit_file(workspace, entry.path, fields, body)
-    new_entry, _ = read_entry(parse(change.after or ""), entry.path, workspace.now)
-    summary = new_entry.summary if body is not None else entry.summary
-    if allow_secrets or redact_secrets:
-        summary = entry.path
+    # The page and the undo log show the sentence, so it is masked even if the memory is not.
+    summary = entry.summary if body is None else summarize(redact_text(workspace, body))
     group = ChangeGroup(
         [change, *change_page_line(workspace, entry.id, summary), *replaced.changes],
         allow_secrets=allow_secrets,

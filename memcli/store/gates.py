@@ -77,9 +77,6 @@ def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
     """Reject secrets, or mask them if the group asks for that. A name cannot be masked."""
     if group.allow_secrets:
         return group
-    for change in group.changes:
-        if is_new(change) and has_secret_name(change.path):
-            raise SecretError("the name of the file contains a secret", "choose another --path")
     personal = workspace.settings["secrets.personal"]
     changes: list[Replace | Append] = []
     for change in group.changes:
@@ -96,6 +93,10 @@ def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
         if findings:
             change = redact_change(workspace, change)
         changes.append(change)
+    # The names last, because mem makes most of them of the text.
+    for change in group.changes:
+        if is_new(change) and has_secret_name(change.path):
+            raise RejectedError("the name of the file contains a secret", "choose another --path")
     return group._replace(changes=changes)
 
 

@@ -180,3 +180,25 @@ def test_mistakes_in_filters_and_queries_are_errors(tmp_path: Path) -> None:
     mem(tmp_path, "search", "", code=2)
     assert "Tea." in mem(tmp_path, "ls", "--type", "Preference")
     assert "did you mean: --tag" in run_mem(tmp_path, "write", "abc", "--tagg", "x")[2]
+
+
+def test_a_secret_is_found_in_the_text_before_the_name_of_its_file(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    text = "Note on gitlab: glpat-9fJ2kLmQ8rT5vXyZ1aB3"
+    code, _, errors = run_mem(tmp_path, "write", text)
+    assert code == 5 and "this looks like a GitLab token (gitlab-token, column 17)" in errors
+    code, _, errors = run_mem(tmp_path, "write", "Note.", "--path", text)
+    assert code == 5 and "the name of the file contains a secret\nhint: choose another" in errors
+
+
+def test_a_memory_with_a_secret_is_confirmed_by_its_masked_text(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    text = f"The deploy key is {SECRET}"
+    masked = "The deploy key is [REDACTED:github-token]"
+    output = mem(tmp_path, "write", text, "--path", "a", "--allow-secret", "--json", "text", *USER)
+    assert json.loads(output) == {"text": masked}
+    mem(tmp_path, "promote", "a")
+    words = ("--id", "a", "--allow-secret", "--json", "text", *USER)
+    output = mem(tmp_path, "write", f"{text} now", *words, *USER)
+    assert json.loads(output) == {"text": f"{masked} now"}
+    assert f"- {masked} now <!--" in (workspace.root / "MEMORY.md").read_text()
