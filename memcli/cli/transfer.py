@@ -15,7 +15,7 @@ from ..index import Index, open_index
 from ..store import MARK, replace_whole
 from ..transfer.export import (
     LINE_ENDINGS,
-    Exported,
+    ExportedFile,
     Selection,
     find_files,
     find_left_out,
@@ -31,6 +31,8 @@ from .terminal import Result, ask, build_progress, clean_line, explain_place, is
 from .write import split_list
 
 EXPORT_FIELDS = ("path", "format", "exported", "masked")
+IMPORT_FIELDS = ("format", "imported", "unchanged", "held", "rejected", "commands")
+MOST_SHOWN = 20  # rejected items; --json has all
 FORMATS = ("jsonl", "markdown", "okf")
 NOUNS = {
     "entry": ("memory", "memories"),
@@ -71,10 +73,9 @@ def run_export(
     index = open_index(workspace)
     is_document = name == "markdown" and file.endswith((".md", "-"))
     files = find_files(index, selection)
-    if is_document:
-        files = [item for item in files if item.kind == "entry" and item.status == "active"]
-    if name == "okf":
-        files = [item for item in files if item.kind == "entry" and item.status in EXPORTED]
+    if is_document or name == "okf":
+        statuses = ("active",) if is_document else EXPORTED
+        files = [item for item in files if item.kind == "entry" and item.status in statuses]
     counts = Counter(item.kind for item in files)
     problems: list[str] = []
     masked = [f"a secret is masked in {item.path}" for item in files if item.is_masked]
@@ -101,22 +102,22 @@ def run_export(
     if file == "-" and not dry_run:
         return Result(messages=messages)
     data = {"path": file, "format": name, "exported": counts, "masked": len(masked)}
-    line = f"{'Would export' if dry_run else 'Exported'} {describe_counts(counts)}"
-    return Result(data, [line], None, messages)
+    verb = "Would export" if dry_run else "Exported"
+    return Result(data, [f"{verb} {describe_counts(counts)}"], None, messages)
 
 
 def choose_format(file: str, name: str) -> str:
+    """Return the format that the user names, or that of the file's name. Raises UsageError."""
     if name and name not in FORMATS:
         raise UsageError(f"unknown format {name!r}", f"one of: {', '.join(FORMATS)}")
-    if name == "jsonl" or (not name and (file == "-" or file.endswith(LINE_ENDINGS))):
-        return "jsonl"
-    if name == "okf":
-        if file == "-":
-            raise UsageError(
-                "an OKF bundle is a folder", "name a new folder: mem export bundle --format okf"
-            )
+    if name == "okf" and file == "-":
+        hint = "name a new folder: mem export bundle --format okf"
+        raise UsageError("an OKF bundle is a folder", hint)
+    if name:
         return name
-    if not name and Path(file).suffix not in ("", ".md"):
+    if file == "-" or file.endswith(LINE_ENDINGS):
+        return "jsonl"
+    if Path(file).suffix not in ("", ".md"):
         hint = "add --format jsonl or --format markdown"
         raise UsageError(f"cannot tell the format of {file}", hint)
     return "markdown"
@@ -163,12 +164,13 @@ def write_folder(name: str, target: Path, files: Iterator[TransferFile]) -> None
             # A memory without a date has the date of its file.
             modified = parse_time(file.modified)
             if modified is not None:
-                os.utime(path, (modified.timestamp(), modified.timestamp()))
+                seconds = modified.timestamp()
+                os.utime(path, (seconds, seconds))
     except OSError as error:
         raise RejectedError(f"cannot write {name}: {error.strerror}") from None
 
 
-def render_all(index: Index, files: Sequence[Exported]) -> Iterator[str]:
+def render_all(index: Index, files: Sequence[ExportedFile]) -> Iterator[str]:
     """Return the document with the active memories. The index has passed them through the gate."""
     entries = {entry.path: entry for entry in index.list_entries("status = 'active'")}
     chosen = [file.path for file in files if file.path in entries]
@@ -178,16 +180,14 @@ def render_all(index: Index, files: Sequence[Exported]) -> Iterator[str]:
 
 def describe_counts(counts: Counter[str]) -> str:
     """Return how many files of each kind there are, in words."""
-    parts = [
-        names[0] if kind == "memory" else f"{counts[kind]:,} {names[counts[kind] != 1]}"
-        for kind, names in NOUNS.items()
-        if counts[kind]
-    ]
+    parts = []
+    for kind, (singular, plural) in NOUNS.items():
+        count = counts[kind]
+        if count and kind == "memory":
+            parts.append(singular)
+        elif count:
+            parts.append(f"{count:,} {singular if count == 1 else plural}")
     return ", ".join(parts) or "nothing"
-
-
-IMPORT_FIELDS = ("format", "imported", "unchanged", "held", "rejected", "commands")
-MOST_SHOWN = 20  # rejected items; --json has all
 
 
 def run_import(
@@ -253,8 +253,11 @@ def run_import(
 
 def describe_rejection(item: Rejection) -> str:
     """Return one line. Names in a hostile archive have line ends, or 300 letters."""
-    names = [item.place] if not item.path or item.place in item.path else [item.place, item.path]
-    short = [cut_middle(CONTROL.sub("?", name.replace("\n", "?")), 60, 30, "…") for name in names]
+    names = [item.place]
+    if item.path and item.place not in item.path:
+        names.append(item.path)
+    plain = [CONTROL.sub("?", name.replace("\n", "?")) for name in names]
+    short = [cut_middle(name, 60, 30, "…") for name in plain]
     return f"not imported: {': '.join(short)}: {item.reason}"
 
 

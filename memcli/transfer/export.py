@@ -1,7 +1,7 @@
-"""Export a workspace: its files as they are, JSON lines, or a folder of Markdown.
+"""Export a workspace, and read its exports again.
 
-No export has what mem hides from every output. In JSON lines, each line is one file with its path,
-its kind and its whole text. The formats can be read again.
+There are two exports that can be read again: JSON lines, in which a line is one file with its path,
+its kind and its whole text, and a folder of Markdown. Neither has what mem hides from every output.
 """
 
 import json
@@ -15,6 +15,7 @@ from ..index import Index, IndexedEntry
 from ..store import (
     MARK,
     METADATA,
+    Workspace,
     build_mask,
     mask_field,
     mask_value,
@@ -22,11 +23,14 @@ from ..store import (
     redact_text,
     report_progress,
 )
-from .files import ZIP_ERRORS, describe, is_encodable, list_members
+from .files import FOLDERS, ZIP_ERRORS, describe_error, is_encodable, list_members
 from .items import BadItem, Content, Item, Source, TransferFile
 
 LINE_ENDINGS = (".jsonl", ".ndjson")
+BLANK = b"\xef\xbb\xbf \r\n"  # the mark of UTF-8, spaces and line ends
+NO_FILE = "not a file of a workspace: `path` and `text` are missing"
 KINDS = ("entry", "memory", "history", "note", "session", "inbox")
+KINDS_OF_FOLDERS = {folder: kind for kind, folder in FOLDERS.items()}
 HEADINGS = {
     "preference": "Preferences",
     "constraint": "Rules",
@@ -39,10 +43,9 @@ HEADINGS = {
     "episode": "Episodes",
     "summary": "Summaries",
 }
-FOLDERS = {"entries": "entry", "notes": "note", "sessions": "session", "inbox": "inbox"}
 # Forgotten memories come last: an import that is interrupted and repeated would otherwise refuse
 # the other files that mention them.
-ROWS = """
+FIND_FILES = """
 select path, kind, masked, hidden, coalesce(status, ''), coalesce(created_at, '')
 from files left join entries using(file)
 where kind in ('entry', 'memory', 'history', 'note', 'session')
@@ -51,7 +54,193 @@ where kind in ('entry', 'memory', 'history', 'note', 'session')
     and ({condition})
 order by coalesce(status, '') = 'forgotten', path
 """
+FIND_LEFT_OUT = """
+select distinct path, line, reason from problems
+where code in ('unread', 'conflict', 'name') order by path
+"""
+# Of the metadata of a conversation. The ids of agents look like secrets, and an import needs them.
 ID_KEYS = ("id", "consolidatedTo", "fallbackTo")
+
+
+class ExportedFile(NamedTuple):
+    """A file to export."""
+
+    path: str
+    kind: str
+    is_masked: bool = False  # it contains a secret
+    is_hidden: bool = False  # it contains a forgotten or purged passage
+    status: str = ""
+    created_at: str = ""
+
+
+class Selection(NamedTuple):
+    """The memories that the user chose; by default all of them, and the other files."""
+
+    types: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    with_conversations: bool = False  # and with the inbox
+
+    @property
+    def is_partial(self) -> bool:
+        return bool(self.types or self.tags)
+
+
+def find_files(index: Index, selection: Selection) -> list[ExportedFile]:
+    """Return the files to export, in the order in which they are imported."""
+    conditions = ["1"]
+    if selection.types:
+        marks = ", ".join("?" * len(selection.types))
+        conditions.append(f"type in ({marks})")
+    if selection.tags:
+        marks = ", ".join("?" * len(selection.tags))
+        conditions.append(f"exists (select 1 from json_each(tags) where value in ({marks}))")
+    statement = FIND_FILES.format(condition=" and ".join(conditions))
+    rows = index.run(statement, [*selection.types, *selection.tags]).fetchall()
+    files = [
+        ExportedFile(path, kind, bool(masked), bool(hidden), status, created_at)
+        for path, kind, masked, hidden, status, created_at in rows
+        if kind != "session" or selection.with_conversations
+    ]
+    if selection.with_conversations and not selection.is_partial:
+        files += find_private_files(index.workspace)
+    return files
+
+
+def find_private_files(workspace: Workspace) -> Iterator[ExportedFile]:
+    """Yield the inbox and the metadata of conversations.
+
+    The index leaves them out, so nobody has looked for secrets in them.
+    """
+    for path in sorted(list_files(workspace.root / workspace.prefix)):
+        kind = find_kind(path)
+        if kind != "inbox" and not path.endswith(f"/{METADATA}"):
+            continue
+        if redact_text(workspace, path) == path:
+            yield ExportedFile(f"{workspace.prefix}{path}", kind, is_hidden=True)
+
+
+def list_files(root: Path) -> Iterator[str]:
+    """Yield the paths of visible files. Links are not followed, because they may lead anywhere."""
+    for folder, names, files in os.walk(root):
+        names[:] = [name for name in names if not name.startswith(".")]
+        for name in files:
+            path = Path(folder, name)
+            if not name.startswith(".") and path.is_file() and not path.is_symlink():
+                yield path.relative_to(root).as_posix()
+
+
+def find_kind(path: str) -> str:
+    """Return the kind of a file of a standard workspace, or an empty string."""
+    if path == "MEMORY.md":
+        return "memory"
+    folder, slash, _ = path.partition("/")
+    if not slash:
+        is_history = path.startswith("HISTORY") and path.endswith(".md")
+        return "history" if is_history else ""
+    kind = KINDS_OF_FOLDERS.get(f"{folder}/", "")
+    if kind == "session" or path.endswith(".md"):
+        return kind
+    return ""
+
+
+def find_left_out(index: Index) -> list[str]:
+    """Return a line for each file that cannot be exported."""
+    lines = []
+    for path, line, reason in index.run(FIND_LEFT_OUT).fetchall():
+        shown = redact_text(index.workspace, path)
+        lines.append(f"not exported: {shown}:{line}: {reason}")
+    return lines
+
+
+def read_files(
+    index: Index, files: Sequence[ExportedFile], selection: Selection
+) -> Iterator[TransferFile]:
+    """Read the files one by one.
+
+    Secrets are masked. Forgotten passages are hidden in a selection; a whole export contains the
+    forgotten memory too, so the reader of the copy hides them again. Purged ones are always hidden.
+    """
+    from ..index import ForgottenTexts
+
+    workspace = index.workspace
+    purged = ForgottenTexts({}, workspace.machine)
+    forgotten = index.load_forgotten() if selection.is_partial else purged
+    for file in report_progress(workspace, files):
+        text = read_file(workspace, file.path)
+        if text is None:
+            continue  # deleted meanwhile
+        if file.path.endswith(f"/{METADATA}"):
+            text = mask_metadata(text, build_mask(workspace))
+        elif file.kind == "session" and (file.is_masked or file.is_hidden):
+            text = mask_events(text, build_mask(workspace))
+        elif file.is_hidden or file.is_masked:
+            visible = purged if file.status == "forgotten" else forgotten
+            text = redact_text(workspace, visible.hide(text)[0])
+        path = build_standard_path(workspace.prefix, file)
+        modified = read_modified(workspace, file)
+        yield TransferFile(path, file.kind, text, modified)
+
+
+def mask_metadata(text: str, mask: Callable[[str], str]) -> str:
+    """Return the metadata of a conversation with the secrets in its values masked."""
+    data = parse_event(text)
+    if data is None:
+        return mask(text)
+    masked = {
+        name: value if name in ID_KEYS else mask_field(name, value, mask)
+        for name, value in data.items()
+    }
+    if masked == data:
+        return text
+    return json.dumps(masked, ensure_ascii=False, indent=1) + "\n"
+
+
+def mask_events(text: str, mask: Callable[[str], str]) -> str:
+    """Return the lines of a conversation with the secrets in their values masked."""
+    lines = []
+    for line in text.split("\n"):
+        try:
+            event = json.loads(line)
+        except ValueError:
+            lines.append(mask(line))
+            continue
+        masked = mask_value(event, mask)
+        lines.append(line if masked == event else json.dumps(masked, ensure_ascii=False))
+    return "\n".join(lines)
+
+
+def build_standard_path(prefix: str, file: ExportedFile) -> str:
+    """Return the path that a file has in a standard workspace."""
+    path = file.path.removeprefix(prefix)
+    # A note of a vault is a memory outside of mem's own folder.
+    is_outside = file.kind == "entry" and not path.startswith("entries/")
+    return f"entries/{path}" if is_outside else path
+
+
+def read_modified(workspace: Workspace, file: ExportedFile) -> str:
+    """Return the time of a file, if it is the date of a memory without one in its text."""
+    status = (workspace.root / file.path).stat()
+    modified = format_time(read_file_time(status.st_mtime_ns))
+    return modified if modified == file.created_at else ""
+
+
+def render_document(title: str, entries: list[tuple[IndexedEntry, str]]) -> Iterator[str]:
+    """Yield one document with the text of each memory, below the heading of its type."""
+    yield f"# {title}\n"
+    for kind, heading in HEADINGS.items():
+        chosen = [(entry, body) for entry, body in entries if entry.type == kind]
+        if chosen:
+            yield f"\n## {heading}\n\n"
+        for entry, body in chosen:
+            tags = [f"#{tag}" for tag in entry.tags]
+            details = ", ".join([entry.created_at[:10], *tags])
+            yield f"{format_item(entry.title, body)} ({details})\n"
+
+
+def format_item(title: str, body: str) -> str:
+    """Return a memory as an item of a list, with further lines indented."""
+    name = f"**{title}**: " if title and not body.startswith(title) else ""
+    return f"- {name}{body.strip()}".replace("\n", "\n  ")
 
 
 def format_line(file: TransferFile) -> str:
@@ -69,10 +258,9 @@ def read_jsonl(source: Source) -> Iterator[Item] | None:
     """Read the lines that `format_line` wrote."""
     if is_empty_export(source):
         return iter(())
-    line = source.head.lstrip(b"\xef\xbb\xbf \r\n")
-    if not line.startswith(b'{"path":'):
-        return None
-    return read_items(source)
+    if source.head.lstrip(BLANK).startswith(b'{"path":'):
+        return read_lines(source)
+    return None
 
 
 def is_empty_export(source: Source) -> bool:
@@ -83,30 +271,32 @@ def is_empty_export(source: Source) -> bool:
     return is_named or source.name.lower().endswith(LINE_ENDINGS)
 
 
-def read_items(source: Source) -> Iterator[Item]:
+def read_lines(source: Source) -> Iterator[Item]:
     for number, line in source.read_lines():
-        if line is None or line.strip(b"\xef\xbb\xbf \r\n"):
-            yield Item(f"line {number}", read_content(line))
+        place = f"line {number}"
+        if line is None:
+            yield Item(place, BadItem("the line is too long"))
+        elif line.strip(BLANK):
+            yield Item(place, parse_line(line))
 
 
-def read_content(line: bytes | None) -> Content:
+def parse_line(line: bytes) -> Content:
     """Return the file of a line, or why there is none."""
-    if line is None:
-        return BadItem("the line is too long")
     try:
         data = json.loads(line.decode("utf-8-sig", "surrogateescape"))
     except (ValueError, RecursionError):
         is_cut = not line.endswith(b"\n")
         return BadItem("the file ends here in mid-line" if is_cut else "not JSON")
-    if not isinstance(data, dict) or not all(
-        isinstance(data.get(k), str) for k in ("path", "text")
-    ):
-        return BadItem("not a file of a workspace: `path` and `text` are missing")
+    if not isinstance(data, dict):
+        return BadItem(NO_FILE)
+    if not isinstance(data.get("path"), str) or not isinstance(data.get("text"), str):
+        return BadItem(NO_FILE)
     return build_file(data)
 
 
 def build_file(data: dict[str, Any]) -> Content:
-    path, text, kind = data["path"], data["text"], str(data.get("kind") or "entry")
+    path, text = data["path"], data["text"]
+    kind = str(data.get("kind") or "entry")
     if kind not in KINDS:
         return BadItem(f"unknown kind {kind!r}")
     try:
@@ -137,171 +327,6 @@ def read_folder(source: Source) -> Iterator[Item]:
         try:
             text = member.read().decode("utf-8", "surrogateescape")
         except (*ZIP_ERRORS, OSError) as error:
-            yield Item(member.path, BadItem(f"cannot be read: {describe(error)}"))
+            yield Item(member.path, BadItem(f"cannot be read: {describe_error(error)}"))
             continue
         yield Item(member.path, TransferFile(member.path, kind, text, member.modified))
-
-
-def list_files(root: Path) -> Iterator[str]:
-    """Yield the paths of visible files. Links are not followed, because they may lead anywhere."""
-    for folder, names, files in os.walk(root):
-        names[:] = [name for name in names if not name.startswith(".")]
-        for name in files:
-            path = Path(folder, name)
-            if not name.startswith(".") and path.is_file() and not path.is_symlink():
-                yield path.relative_to(root).as_posix()
-
-
-def find_kind(path: str) -> str:
-    """Return the kind of a file of a standard workspace, or an empty string."""
-    folder, _, name = path.partition("/")
-    if not name:
-        is_history = path.startswith("HISTORY") and path.endswith(".md")
-        return "memory" if path == "MEMORY.md" else "history" if is_history else ""
-    kind = FOLDERS.get(folder, "")
-    return kind if kind == "session" or path.endswith(".md") else ""
-
-
-def render_document(title: str, entries: list[tuple[IndexedEntry, str]]) -> Iterator[str]:
-    """Yield one document with the text of each memory, below the heading of its type."""
-    yield f"# {title}\n"
-    for kind, heading in HEADINGS.items():
-        chosen = [(entry, body) for entry, body in entries if entry.type == kind]
-        if chosen:
-            yield f"\n## {heading}\n\n"
-        for entry, body in chosen:
-            details = ", ".join([entry.created_at[:10], *(f"#{tag}" for tag in entry.tags)])
-            yield f"{format_item(entry.title, body)} ({details})\n"
-
-
-def format_item(title: str, body: str) -> str:
-    """Return a memory as an item of a list, with further lines indented."""
-    name = f"**{title}**: " if title and not body.startswith(title) else ""
-    return f"- {name}{body.strip()}".replace("\n", "\n  ")
-
-
-class Exported(NamedTuple):
-    """A file to export."""
-
-    path: str
-    kind: str
-    is_masked: bool = False  # it contains a secret
-    is_hidden: bool = False  # it contains a forgotten or purged passage
-    status: str = ""
-    created_at: str = ""
-
-
-class Selection(NamedTuple):
-    """The memories that the user chose; by default all of them, and the other files."""
-
-    types: Sequence[str] = ()
-    tags: Sequence[str] = ()
-    with_conversations: bool = False  # and with the inbox
-
-    @property
-    def is_partial(self) -> bool:
-        return bool(self.types or self.tags)
-
-
-def find_files(index: Index, selection: Selection) -> list[Exported]:
-    """Return the files to export, in the order in which they are imported."""
-    conditions, values = ["1"], [*selection.types, *selection.tags]
-    if selection.types:
-        marks = ", ".join("?" * len(selection.types))
-        conditions.append(f"type in ({marks})")
-    if selection.tags:
-        marks = ", ".join("?" * len(selection.tags))
-        conditions.append(f"exists (select 1 from json_each(tags) where value in ({marks}))")
-    rows = index.run(ROWS.format(condition=" and ".join(conditions)), values).fetchall()
-    files = [
-        Exported(path, kind, bool(masked), bool(hidden), status, created_at)
-        for path, kind, masked, hidden, status, created_at in rows
-        if kind != "session" or selection.with_conversations
-    ]
-    workspace = index.workspace
-    if selection.with_conversations and not selection.is_partial:
-        # The index leaves these out, so nobody has looked for secrets in them.
-        files += [
-            Exported(f"{workspace.prefix}{path}", find_kind(path), is_hidden=True)
-            for path in sorted(list_files(workspace.root / workspace.prefix))
-            if (path.endswith(f"/{METADATA}") or find_kind(path) == "inbox")
-            and redact_text(workspace, path) == path
-        ]
-    return files
-
-
-def find_left_out(index: Index) -> list[str]:
-    """Return a line for each file that cannot be exported."""
-    rows = index.run(
-        "select distinct path, line, reason from problems where code in"
-        " ('unread', 'conflict', 'name') order by path"
-    ).fetchall()
-    return [
-        f"not exported: {redact_text(index.workspace, path)}:{line}: {reason}"
-        for path, line, reason in rows
-    ]
-
-
-def read_files(
-    index: Index, files: Sequence[Exported], selection: Selection
-) -> Iterator[TransferFile]:
-    """Read the files one by one.
-
-    Secrets are masked. Forgotten passages are hidden in a selection; a whole export contains the
-    forgotten memory too, so the reader of the copy hides them again. Purged ones are always hidden.
-    """
-    from ..index import ForgottenTexts
-
-    workspace = index.workspace
-    purged = ForgottenTexts({}, workspace.machine)
-    forgotten = index.load_forgotten() if selection.is_partial else purged
-    for file in report_progress(workspace, files):
-        text = read_file(workspace, file.path)
-        if text is None:
-            continue  # deleted meanwhile
-        if file.path.endswith(f"/{METADATA}"):
-            text = mask_metadata(text, build_mask(workspace))
-        elif file.kind == "session" and (file.is_masked or file.is_hidden):
-            text = mask_events(text, build_mask(workspace))
-        elif file.is_hidden or file.is_masked:
-            visible = purged if file.status == "forgotten" else forgotten
-            text = redact_text(workspace, visible.hide(text)[0])
-        modified = format_time(read_file_time((workspace.root / file.path).stat().st_mtime_ns))
-        path = build_standard_path(workspace.prefix, file)
-        # Only a memory without a date in its file needs the time of the file.
-        yield TransferFile(path, file.kind, text, modified if modified == file.created_at else "")
-
-
-def build_standard_path(prefix: str, file: Exported) -> str:
-    """Return the path that a file has in a standard workspace."""
-    path = file.path.removeprefix(prefix)
-    # A note of a vault is a memory outside of mem's own folder.
-    is_outside = file.kind == "entry" and not path.startswith("entries/")
-    return f"entries/{path}" if is_outside else path
-
-
-def mask_metadata(text: str, mask: Callable[[str], str]) -> str:
-    """Return the metadata of a conversation with the secrets in its values masked."""
-    data = parse_event(text)
-    if data is None:
-        return mask(text)
-    # The ids of agents look like secrets, and an import needs them.
-    masked = {
-        name: value if name in ID_KEYS else mask_field(name, value, mask)
-        for name, value in data.items()
-    }
-    return text if masked == data else json.dumps(masked, ensure_ascii=False, indent=1) + "\n"
-
-
-def mask_events(text: str, mask: Callable[[str], str]) -> str:
-    """Return the lines of a conversation with the secrets in their values masked."""
-    lines = []
-    for line in text.split("\n"):
-        try:
-            event = json.loads(line)
-        except ValueError:
-            lines.append(mask(line))
-            continue
-        masked = mask_value(event, mask)
-        lines.append(line if masked == event else json.dumps(masked, ensure_ascii=False))
-    return "\n".join(lines)

@@ -1,7 +1,8 @@
-"""The files of a folder or archive, and how each is saved here, byte for byte.
+"""The files of a folder or archive, and how an import saves each of them, byte for byte.
 
-A hostile archive has bounds on what it may cost. Nothing is unpacked to disk, so no path can lead
-out of a folder.
+The first half lists the files. A hostile archive has bounds on what it may cost, and nothing is
+unpacked to disk, so no path can lead out of a folder. The second half, `FilePlanner`, compares a
+file with the memories that are here and plans its changes.
 """
 
 import os
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -32,17 +34,18 @@ from ..formats import (
     read_file_time,
 )
 from ..index import Index, IndexedEntry
-from ..reconcile import Draft, Neighbors, build_inbox_entry, can_replace, find_same_key, supersede
+from ..reconcile import Draft, build_inbox_entry, can_replace, find_same_key, supersede
 from ..store import ARCHIVE, EVENTS, METADATA, Append, ChangeGroup, Replace, read_file
 from .items import HEAD, BadItem, Item, ReadAgain, Source, TransferFile
 
 LARGEST_FILE = 32 * 1024 * 1024  # bytes of a note
 LARGEST_ARCHIVE = 4 * 1024 * 1024 * 1024  # bytes of all files in an archive
 LARGEST_RATIO = 200  # unpacked bytes for each packed one; real texts reach 30
-SMALL = 1024 * 1024  # bytes that are unpacked whatever the ratio
-DEEPEST = 3  # archives in archives
+SMALL_FILE = 1024 * 1024  # bytes that are unpacked whatever the ratio
+DEEPEST_ARCHIVE = 3  # archives in archives
+MOST_MEMORY = 16 * 1024 * 1024  # bytes of an inner archive that are not stored in a temporary file
 LONGEST_NAME = 255  # bytes; the limit of file systems
-IN_MEMORY = 16 * 1024 * 1024  # bytes of an archive in an archive
+LONGEST_PATH = 4000  # bytes; Linux allows 4,096, and a temporary file needs some
 # What zipfile raises for a file that is damaged, encrypted or packed in an unknown way.
 ZIP_ERRORS = (
     zipfile.BadZipFile,
@@ -52,12 +55,12 @@ ZIP_ERRORS = (
     RuntimeError,
     ValueError,
 )
-DEFAULT_FOLDERS = ("__MACOSX",)
-EPOCH = datetime.fromtimestamp(0, UTC)
+SYSTEM_FOLDERS = ("__MACOSX",)
+# The folder of each kind of file in a standard workspace. Other kinds are at the top.
+FOLDERS = {"entry": "entries/", "note": "notes/", "session": "sessions/", "inbox": "inbox/"}
 # Where a record of the history or a note begins.
 BLOCK_START = re.compile(r"(?m)^(?=## |(?:[-*] )?\[\d\d:\d\d\])")
-LONGEST_PATH = 4000  # bytes; Linux allows 4,096, and a temporary file needs some
-FOLDERS = {"entry": "entries/", "note": "notes/", "session": "sessions/", "inbox": "inbox/"}
+EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 @dataclass
@@ -97,19 +100,13 @@ def list_members(source: Source) -> Iterator[Member | Item]:
         with nullcontext(source.stream) if source.stream else source.path.open("rb") as file:
             yield from list_archive(file, "", Budget(LARGEST_ARCHIVE), 1, source)
     except (*ZIP_ERRORS, OSError) as error:
-        yield Item(source.name, BadItem(f"the archive cannot be read: {describe(error)}"))
+        yield build_archive_error(source.name, error)
 
 
 def list_folder(source: Source) -> Iterator[Member | Item]:
     root = source.path
-    paths: list[str] = []
-    for folder, names, files in os.walk(root):
-        links = [name for name in names if os.path.islink(os.path.join(folder, name))]
-        names[:] = [name for name in names if not name.startswith(".")]
-        for name in [*links, *files]:
-            if not name.startswith("."):
-                paths.append(os.path.relpath(os.path.join(folder, name), root))
-    for number, path in enumerate(sorted(paths)):
+    paths = sorted(walk_folder(root))
+    for number, path in enumerate(paths):
         file = root / path
         status = file.lstat()
         if stat.S_ISLNK(status.st_mode):
@@ -121,11 +118,21 @@ def list_folder(source: Source) -> Iterator[Member | Item]:
             source.on_progress(number, len(paths))
 
 
+def walk_folder(root: Path) -> Iterator[str]:
+    """Yield the paths of visible files and of links. Links to folders are not followed."""
+    for folder, names, files in os.walk(root):
+        names[:] = [name for name in names if not name.startswith(".")]
+        links = [name for name in names if os.path.islink(os.path.join(folder, name))]
+        for name in [*links, *files]:
+            if not name.startswith("."):
+                yield os.path.relpath(os.path.join(folder, name), root)
+
+
+@dataclass
 class Budget:
     """The bytes that may still be unpacked."""
 
-    def __init__(self, left: int) -> None:
-        self.left = left
+    left: int
 
 
 def list_archive(
@@ -135,12 +142,9 @@ def list_archive(
     with zipfile.ZipFile(file) as archive:
         infos = [info for info in archive.infolist() if is_visible(info)]
         infos.sort(key=read_name)
-        # Most programs pack a folder together with its own name.
-        tops = {read_name(info).partition("/")[:2] for info in infos} - {("entries", "/")}
-        is_folder = len(tops) == 1 and next(iter(tops))[1] == "/"
+        top = find_top_folder(infos)
         for number, info in enumerate(infos):
-            parts = read_name(info).split("/")[is_folder:]
-            path = prefix + "/".join(parts)
+            path = prefix + read_name(info).removeprefix(top)
             reason = find_refusal(info, budget)
             if reason:
                 yield Item(path, BadItem(reason))
@@ -148,18 +152,36 @@ def list_archive(
             budget.left -= info.file_size
             if not info.filename.lower().endswith(".zip"):
                 modified = read_zip_time(info)
-                yield Member(path, modified, lambda info=info: archive.open(info))  # type: ignore[misc]
-            elif depth == DEEPEST:
-                yield Item(path, BadItem(f"an archive in {DEEPEST} archives: unpack it yourself"))
+                yield Member(path, modified, partial(archive.open, info))
+            elif depth == DEEPEST_ARCHIVE:
+                reason = f"an archive in {DEEPEST_ARCHIVE} archives: unpack it yourself"
+                yield Item(path, BadItem(reason))
             else:
                 try:
                     with archive.open(info) as packed, store_stream(packed) as inner:
-                        folder = prefix + "".join(f"{part}/" for part in parts[:-1])
+                        folder = path[: path.rfind("/") + 1]
                         yield from list_archive(inner, folder, budget, depth + 1, source)
                 except (*ZIP_ERRORS, OSError) as error:
-                    yield Item(path, BadItem(f"the archive cannot be read: {describe(error)}"))
+                    yield build_archive_error(path, error)
             if source.on_progress and depth == 1:
                 source.on_progress(number, len(infos))
+
+
+def find_top_folder(infos: Sequence[zipfile.ZipInfo]) -> str:
+    """Return the folder that contains all files of an archive, or an empty string.
+
+    Most programs pack a folder together with its own name. `entries/` is part of a workspace.
+    """
+    tops = {"".join(read_name(info).partition("/")[:2]) for info in infos}
+    top = tops.pop() if len(tops) == 1 else ""
+    return top if top.endswith("/") and top != FOLDERS["entry"] else ""
+
+
+def is_visible(info: zipfile.ZipInfo) -> bool:
+    parts = info.filename.split("/")
+    is_hidden = any(part.startswith(".") and part.strip(".") for part in parts)
+    # A folder ends with a slash. A damaged archive has files without a name.
+    return bool(parts[-1]) and not is_hidden and parts[0] not in SYSTEM_FOLDERS
 
 
 def read_name(info: zipfile.ZipInfo) -> str:
@@ -170,11 +192,11 @@ def read_name(info: zipfile.ZipInfo) -> str:
         return info.filename
 
 
-def is_visible(info: zipfile.ZipInfo) -> bool:
-    parts = info.filename.split("/")
-    is_hidden = any(part.startswith(".") and part.strip(".") for part in parts)
-    # A folder ends with a slash. A damaged archive has files without a name.
-    return bool(parts[-1]) and not is_hidden and parts[0] not in DEFAULT_FOLDERS
+def read_zip_time(info: zipfile.ZipInfo) -> str:
+    try:
+        return format_time(datetime(*info.date_time, tzinfo=UTC))
+    except ValueError:
+        return ""
 
 
 def find_refusal(info: zipfile.ZipInfo, budget: Budget) -> str:
@@ -186,7 +208,7 @@ def find_refusal(info: zipfile.ZipInfo, budget: Budget) -> str:
         return f"its name is longer than {LONGEST_NAME} bytes"
     if stat.S_ISLNK(info.external_attr >> 16):
         return "a symbolic link: it may lead anywhere"
-    if info.file_size > SMALL and info.file_size > LARGEST_RATIO * info.compress_size:
+    if info.file_size > SMALL_FILE and info.file_size > LARGEST_RATIO * info.compress_size:
         return f"suspicious: it unpacks to {info.file_size >> 20} MiB"
     if info.file_size > budget.left:
         return f"the archive unpacks to more than {LARGEST_ARCHIVE >> 30} GiB"
@@ -195,26 +217,13 @@ def find_refusal(info: zipfile.ZipInfo, budget: Budget) -> str:
 
 def store_stream(stream: Any) -> IO[bytes]:
     """Return a stream that can be searched, which the table at the end of an archive needs."""
-    file = tempfile.SpooledTemporaryFile(IN_MEMORY)
+    file = tempfile.SpooledTemporaryFile(MOST_MEMORY)
     left = LARGEST_ARCHIVE
     while left > 0 and (piece := stream.read(min(left, HEAD))):
         file.write(piece)
         left -= len(piece)
     file.seek(0)
     return file
-
-
-def read_zip_time(info: zipfile.ZipInfo) -> str:
-    try:
-        return format_time(datetime(*info.date_time, tzinfo=UTC))
-    except ValueError:
-        return ""
-
-
-def describe(error: Exception) -> str:
-    """Return an error of a library in one line."""
-    lines = str(getattr(error, "strerror", "") or error).splitlines()
-    return lines[0] if lines else type(error).__name__
 
 
 def open_member(source: Source, member: Member) -> Source:
@@ -239,12 +248,14 @@ def open_member(source: Source, member: Member) -> Source:
     return inner
 
 
-def is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def describe_error(error: Exception) -> str:
+    """Return an error of a library in one line."""
+    lines = str(getattr(error, "strerror", "") or error).splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def build_archive_error(place: str, error: Exception) -> Item:
+    return Item(place, BadItem(f"the archive cannot be read: {describe_error(error)}"))
 
 
 @dataclass
@@ -276,14 +287,13 @@ class FilePlanner:
             return [None] * len(files)
         from ..reconcile import find_neighbors
 
-        drafts = {
-            number: build_draft(read_file_entry(file))
-            for number, file in enumerate(files)
-            if file.kind == "entry"
-        }
-        near = find_neighbors(self.index, list(drafts.values()), deduplicate=False)
-        found = dict(zip(drafts, near, strict=True))
-        return [found.get(number, Neighbors()).forgotten for number in range(len(files))]
+        numbers = [number for number, file in enumerate(files) if file.kind == "entry"]
+        drafts = [build_draft(read_file_entry(files[number])) for number in numbers]
+        neighbors = find_neighbors(self.index, drafts, deduplicate=False)
+        forgotten: list[IndexedEntry | None] = [None] * len(files)
+        for number, near in zip(numbers, neighbors, strict=True):
+            forgotten[number] = near.forgotten
+        return forgotten
 
     def plan(self, file: TransferFile, near: IndexedEntry | None) -> PlannedFile | None:
         """Return the changes that import a file, or None if it is here. Raises RejectedError."""
@@ -298,8 +308,7 @@ class FilePlanner:
         if current is None:
             change: Replace | Append = Replace(path, None, file.text)
         elif file.kind in ("history", "note"):
-            blocks = BLOCK_START.split(file.text)
-            missing = "".join(block for block in blocks if block.strip() not in current)
+            missing = find_missing_blocks(file.text, current)
             if not missing:
                 return None
             change = Append(path, missing)
@@ -314,28 +323,28 @@ class FilePlanner:
 
     def build_path(self, file: TransferFile) -> str:
         """Return where a file belongs in this workspace. Raises OutsideError."""
-        path = PurePosixPath(file.path)
         parts = file.path.split("/")
-        is_odd = path.is_absolute() or "\0" in file.path or "" in parts
         if any(len(os.fsencode(part)) > LONGEST_NAME for part in parts):
             raise RejectedError(f"its name is longer than {LONGEST_NAME} bytes")
         if not is_encodable(file.path):
             raise RejectedError("its name is not UTF-8")  # the index leaves such files out
-        if is_odd or any(part.startswith(".") for part in parts):
+        # An absolute path begins with an empty part, and `..` with a dot.
+        is_hidden = any(part.startswith(".") for part in parts)
+        if is_hidden or "" in parts or "\0" in file.path:
             raise OutsideError(f"{file.path} is hidden or outside the workspace")
         folder = FOLDERS.get(file.kind, "")
-        inner = file.path if file.path.startswith(folder) else folder + file.path
-        target = self.workspace.prefix + inner
-        if len(os.fsencode(self.workspace.root / target)) > LONGEST_PATH:
+        path = self.workspace.prefix + folder + file.path.removeprefix(folder)
+        if len(os.fsencode(self.workspace.root / path)) > LONGEST_PATH:
             raise RejectedError(f"its path is longer than {LONGEST_PATH} bytes")
-        is_sound = self.workspace.get_kind(target) == file.kind
         if file.kind == "session":
-            is_sound = len(parts) == 3 and path.name in (EVENTS, ARCHIVE, METADATA)
-        if file.kind == "inbox":
-            is_sound = len(parts) == 2 and path.suffix == ".md"
-        if not is_sound:
+            is_right = len(parts) == 3 and parts[-1] in (EVENTS, ARCHIVE, METADATA)
+        elif file.kind == "inbox":
+            is_right = len(parts) == 2 and path.endswith(".md")
+        else:
+            is_right = self.workspace.get_kind(path) == file.kind
+        if not is_right:
             raise RejectedError(f"{file.path} is not the path of a file of this kind")
-        return target
+        return path
 
     def plan_entry(
         self, file: TransferFile, path: str, current: str | None, near: IndexedEntry | None
@@ -347,36 +356,41 @@ class FilePlanner:
             return None
         is_active = entry.status == "active"
         if near is not None and is_active and near.id != entry.id:
-            reason = f"resembles a memory that was forgotten: {self.index.shorten_id(near.id)}"
-            path, entry = build_inbox_entry(self.workspace, entry, reason)
-            if read_file(self.workspace, path) is not None:
-                return None
-            change = Replace(path, None, format_entry(entry))
-            return PlannedFile(path, ChangeGroup([change]), is_held=True)
-        if current is not None and not is_id(entry.id) and path not in self.paths:
-            raise RejectedError(f"differs from {path} here, which was not changed")
+            return self.plan_inbox_entry(entry, near)
         if current is not None or path in self.paths:
-            suffix = (
-                entry.id if is_id(entry.id) else build_digest(file.text.encode("utf-8", "replace"))
-            )
-            path = f"{path.removesuffix('.md')}-{suffix[-6:]}.md"
+            if path not in self.paths and not is_id(entry.id):
+                raise RejectedError(f"differs from {path} here, which was not changed")
+            path = build_longer_path(path, entry, file.text)
             if path in self.paths or read_file(self.workspace, path) == file.text:
                 return None
         self.paths.add(path)
         self.folders.update(map(str, PurePosixPath(path).parents))
-        text, changes = self.compare_keys(entry, file.text) if is_active else (file.text, [])
-        is_undated = read_file_entry(TransferFile(file.path, file.kind, file.text)).created_at
-        modified = file.modified if is_undated == format_time(EPOCH) else ""
-        return PlannedFile(path, ChangeGroup([Replace(path, None, text), *changes]), modified)
+        text = file.text
+        changes: list[Replace | Append] = []
+        if is_active:
+            text, changes = self.compare_keys(entry, text)
+        has_date = read_file_entry(replace(file, modified="")).created_at != format_time(EPOCH)
+        group = ChangeGroup([Replace(path, None, text), *changes])
+        return PlannedFile(path, group, "" if has_date else file.modified)
+
+    def plan_inbox_entry(self, entry: Entry, near: IndexedEntry) -> PlannedFile | None:
+        """Return the changes that hold a memory until the user decides, or None if it waits."""
+        reason = f"resembles a memory that was forgotten: {self.index.shorten_id(near.id)}"
+        path, held = build_inbox_entry(self.workspace, entry, reason)
+        if read_file(self.workspace, path) is not None:
+            return None
+        change = Replace(path, None, format_entry(held))
+        return PlannedFile(path, ChangeGroup([change]), is_held=True)
 
     def has_room(self, path: str) -> bool:
         """Return whether a path and its folders can be created."""
         root = self.workspace.root
-        above = [str(folder) for folder in PurePosixPath(path).parents]
-        is_planned = path in self.folders or not self.paths.isdisjoint(above)
-        if is_planned or os.path.isdir(root / path):
+        if path in self.folders or os.path.isdir(root / path):
             return False
-        return not any(os.path.isfile(root / folder) for folder in above)
+        for folder in map(str, PurePosixPath(path).parents):
+            if folder in self.paths or os.path.isfile(root / folder):
+                return False
+        return True
 
     def is_known(self, entry: Entry, text: str) -> bool:
         """Return whether a memory is here. Raises RejectedError if it has changed since."""
@@ -389,12 +403,14 @@ class FilePlanner:
             if known.status == "forgotten":
                 raise RejectedError("was forgotten here")
             raise RejectedError(f"differs from {known.path} here, which was not changed")
+        if entry.status != "active":
+            return False
         words = build_words_digest(entry.body or entry.title)
         same = self.index.list_entries(
             "same_words = ? and owner = ? and project = ? and status = 'active'",
             (words, entry.owner, entry.project),
         )
-        return bool(same) and entry.status == "active"
+        return bool(same)
 
     def compare_keys(self, entry: Entry, text: str) -> tuple[str, list[Replace | Append]]:
         """Let the later of two values of a key replace the other, unless that is trusted more."""
@@ -421,6 +437,28 @@ def read_file_entry(file: TransferFile) -> Entry:
     return read_entry(document, file.path, modified)[0]
 
 
+def build_longer_path(path: str, entry: Entry, text: str) -> str:
+    """Return the path for a memory whose own path has another one: with the end of its id."""
+    suffix = entry.id
+    if not is_id(entry.id):
+        suffix = build_digest(text.encode("utf-8", "replace"))
+    return f"{path.removesuffix('.md')}-{suffix[-6:]}.md"
+
+
+def find_missing_blocks(text: str, current: str) -> str:
+    """Return the notes or the records of the history that a file here does not have."""
+    blocks = BLOCK_START.split(text)
+    return "".join(block for block in blocks if block.strip() not in current)
+
+
 def build_draft(entry: Entry) -> Draft:
     """Return a draft to compare a memory with others."""
     return Draft(entry.body, entry.type, entry.title, project=entry.project, owner=entry.owner)
+
+
+def is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

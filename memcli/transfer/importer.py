@@ -1,4 +1,4 @@
-"""Import: recognize a format, and admit its items in batches.
+"""Import: recognize the format of a source, and save its items in batches.
 
 Each batch is one command: it changes all of its files or none. Importing the same source again
 changes nothing, so an interrupted import is completed by repeating it.
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..errors import MemError, RejectedError, UsageError
 from ..formats import Entry, build_words_digest, count_noun, format_entry, parse_time, summarize
-from ..index import Index, open_index
+from ..index import Index, IndexedEntry, open_index
 from ..reconcile import Draft, build_entry, build_path, complete_draft, write_memories
 from ..store import (
     ChangeGroup,
@@ -32,23 +32,28 @@ from ..transcripts.importer import import_transcript
 from ..transcripts.transcript import Transcript
 from .export import read_jsonl, read_markdown
 from .files import FilePlanner, PlannedFile, read_file_entry
-from .items import BadItem, Item, Read, Source, TransferFile, build_stable_id
+from .items import BadItem, Item, Reader, Source, TransferFile, build_stable_id
 from .notes import read_bundle, read_notes
 from .records import read_csv, read_json, read_sqlite
+
+BATCH_ITEMS = 20_000
+BATCH_CHARACTERS = 16_000_000
+MOST_EXAMPLES = 5  # items that a dry run shows
 
 
 def read_conversations(source: Source) -> Iterator[Item] | None:
     """Read a file with one conversation or many."""
     is_file = source.stream is None and source.path.is_file()
     is_database = is_file and source.path.name in reader.DATABASES
-    if is_database or (is_file and source.is_tree and exports.is_archive(source.path)):
-        return read_items(source, is_text=False)
+    is_archive = is_file and source.is_tree and exports.is_archive(source.path)
+    if is_database or is_archive:
+        return read_transcripts(source, is_text=False)
     if source.is_tree or not reader.is_conversation(source.decode_head()):
         return None
-    return read_items(source, is_text=True)
+    return read_transcripts(source, is_text=True)
 
 
-def read_items(source: Source, *, is_text: bool) -> Iterator[Item]:
+def read_transcripts(source: Source, *, is_text: bool) -> Iterator[Item]:
     problems: list[str] = []
     # A conversation without an id is named after its file, whatever folder or archive that is in.
     path = Path(source.name) if source.is_inner else source.path
@@ -62,22 +67,12 @@ def read_items(source: Source, *, is_text: bool) -> Iterator[Item]:
                 transcript.path = path
                 transcript.modified = source.modified
                 yield Item(source.name, transcript)
-    yield from (Item(source.name, BadItem(problem)) for problem in problems)
-
-
-def import_conversation(workspace: Workspace, transcript: Transcript, *, is_dry_run: bool) -> int:
-    """Add the new events of a conversation to its session, and return their number."""
-    if not transcript.events:
-        return 0
-    modified = transcript.modified or workspace.stamp
-    imported = import_transcript(
-        workspace, transcript, transcript.path, modified=modified, is_dry_run=is_dry_run
-    )
-    return imported.added
+    for problem in problems:
+        yield Item(source.name, BadItem(problem))
 
 
 # In the order in which they are tried.
-FORMATS: dict[str, Read] = {
+FORMATS: dict[str, Reader] = {
     "jsonl": read_jsonl,
     "okf": lambda source: read_bundle(source, list_formats),
     "markdown": read_markdown,
@@ -87,9 +82,30 @@ FORMATS: dict[str, Read] = {
     "conversations": read_conversations,
     "notes": lambda source: read_notes(source, list_formats),
 }
-BATCH_ITEMS = 20_000
-BATCH_CHARACTERS = 16_000_000
-MOST_EXAMPLES = 5  # items that a dry run shows
+
+
+def list_formats() -> dict[str, Reader]:
+    """Return the functions that read a format, by its name."""
+    from importlib.metadata import entry_points
+
+    others = {item.name: item.load() for item in entry_points(group="mem.importers")}
+    return {**FORMATS, **others}
+
+
+def find_format(source: Source, name: str = "") -> tuple[str, Iterator[Item]]:
+    """Return the name of the source's format, and its items. Raises UsageError."""
+    formats = list_formats()
+    if name and name not in formats:
+        raise UsageError(f"unknown format {name!r}", f"one of: {', '.join(sorted(formats))}")
+    source.format_name = name
+    for candidate in [name] if name else formats:
+        items = formats[candidate](source)
+        if items is not None:
+            return candidate, items
+    if not source.is_tree and not source.head:
+        raise UsageError(f"{source.name} is empty", "the download or export may have failed")
+    what = f"not in the format {name}" if name else "in no format that mem knows"
+    raise UsageError(f"{source.name} is {what}", f"formats: {', '.join(sorted(formats))}")
 
 
 @dataclass
@@ -137,30 +153,6 @@ class Choice:
         return is_type and (not self.tags or bool(set(self.tags) & set(memory.tags)))
 
 
-def list_formats() -> dict[str, Read]:
-    """Return the functions that read a format, by its name."""
-    from importlib.metadata import entry_points
-
-    others = {item.name: item.load() for item in entry_points(group="mem.importers")}
-    return {**FORMATS, **others}
-
-
-def find_format(source: Source, name: str = "") -> tuple[str, Iterator[Item]]:
-    """Return the name of the source's format, and its items. Raises UsageError."""
-    formats = list_formats()
-    if name and name not in formats:
-        raise UsageError(f"unknown format {name!r}", f"one of: {', '.join(sorted(formats))}")
-    source.format_name = name
-    for candidate in [name] if name else formats:
-        items = formats[candidate](source)
-        if items is not None:
-            return candidate, items
-    if not source.is_tree and not source.head:
-        raise UsageError(f"{source.name} is empty", "the download or export may have failed")
-    what = f"not in the format {name}" if name else "in no format that mem knows"
-    raise UsageError(f"{source.name} is {what}", f"formats: {', '.join(sorted(formats))}")
-
-
 def import_source(
     workspace: Workspace,
     source: Source,
@@ -174,7 +166,7 @@ def import_source(
     name, items = find_format(source, format_name)
     importer = Importer(workspace, ImportResult(name), is_dry_run=is_dry_run)
     batch: list[Item] = []
-    size = 0
+    size = 0  # in characters
     is_empty = True
     for item in items:
         is_empty = False
@@ -230,7 +222,17 @@ class Importer:
             self.result.examples.append(example)
 
     def save_conversation(self, transcript: Transcript) -> None:
-        added = import_conversation(self.workspace, transcript, is_dry_run=self.is_dry_run)
+        """Add the new events of a conversation to its session."""
+        added = 0
+        if transcript.events:
+            imported = import_transcript(
+                self.workspace,
+                transcript,
+                transcript.path,
+                modified=transcript.modified or self.workspace.stamp,
+                is_dry_run=self.is_dry_run,
+            )
+            added = imported.added
         if not added:
             self.result.unchanged += 1
             return
@@ -254,23 +256,11 @@ class Importer:
 
     def save_files(self, files: Sequence[tuple[str, TransferFile]]) -> None:
         near = self.planner.find_near_forgotten([file for _, file in files])
-        planned: list[tuple[str, TransferFile, PlannedFile]] = []
         rejected: dict[int, MemError] = {}
         with hold_lock(self.workspace):
             # Only texts that the user has forgotten here count, not those that this import adds.
             self.workspace.resources["forgotten texts"] = self.planner.forgotten
-            pairs = list(zip(files, near, strict=True))
-            for (place, file), forgotten in report_progress(self.workspace, pairs):
-                try:
-                    plan = self.planner.plan(file, forgotten)
-                    if plan is not None and self.is_dry_run:
-                        check_group(self.workspace, plan.group)
-                except MemError as error:
-                    self.reject(place, error.message, file.path)
-                    continue
-                self.result.unchanged += plan is None
-                if plan is not None:
-                    planned.append((place, file, plan))
+            planned = self.plan_files(files, near)
             if not self.is_dry_run:
                 groups = [plan.group for _, _, plan in planned]
                 summary = count_noun(len(groups), "file")
@@ -286,9 +276,30 @@ class Importer:
                 self.result.held += 1
             else:
                 is_entry = file.kind == "entry"
-                self.count(file.kind, read_file_entry(file).summary if is_entry else plan.path)
+                example = read_file_entry(file).summary if is_entry else plan.path
+                self.count(file.kind, example)
             if plan.modified and not self.is_dry_run:
                 save_time(self.workspace, plan)
+
+    def plan_files(
+        self, files: Sequence[tuple[str, TransferFile]], near: Sequence[IndexedEntry | None]
+    ) -> list[tuple[str, TransferFile, PlannedFile]]:
+        """Return the files to save, and count the others. A dry run also passes the gates."""
+        planned = []
+        pairs = list(zip(files, near, strict=True))
+        for (place, file), forgotten in report_progress(self.workspace, pairs):
+            try:
+                plan = self.planner.plan(file, forgotten)
+                if plan is not None and self.is_dry_run:
+                    check_group(self.workspace, plan.group)
+            except MemError as error:
+                self.reject(place, error.message, file.path)
+                continue
+            if plan is None:
+                self.result.unchanged += 1
+            else:
+                planned.append((place, file, plan))
+        return planned
 
     def save_drafts(self, drafts: Sequence[tuple[str, Draft]]) -> None:
         """Save memories of other tools like any new memory."""
@@ -342,16 +353,19 @@ class Importer:
                     self.count("entry", entry.summary)
 
     def add_command(self, done: Commit) -> None:
-        self.result.commands += [done.number] if done.number else []
+        if done.number:
+            self.result.commands.append(done.number)
         self.result.messages += done.messages
 
 
 def save_time(workspace: Workspace, plan: PlannedFile) -> None:
     """Give a memory without a date the time of its original, which is its date."""
     moment = parse_time(plan.modified)
-    if moment is not None:
-        with suppress(OSError):
-            os.utime(workspace.root / plan.path, (moment.timestamp(), moment.timestamp()))
+    if moment is None:
+        return
+    seconds = moment.timestamp()
+    with suppress(OSError):
+        os.utime(workspace.root / plan.path, (seconds, seconds))
 
 
 def compare_with_earlier_import(index: Index, draft: Draft) -> Draft | None:
@@ -364,11 +378,11 @@ def compare_with_earlier_import(index: Index, draft: Draft) -> Draft | None:
         return draft
     if known.status == "forgotten":
         raise RejectedError("was forgotten here")
+    if known.status != "active" or draft.updated_at <= known.updated_at:
+        return None
     digest = build_words_digest(draft.text)
-    is_same = index.list_entries("id = ? and same_words = ?", (known.id, digest))
+    if index.list_entries("id = ? and same_words = ?", (known.id, digest)):
+        return None
     newer = replace(draft, supersedes=[known.id], created_at=draft.updated_at)
     newer.id = build_stable_id(f"{draft.id} {draft.text}", draft.updated_at)
-    is_later = known.status == "active" and draft.updated_at > known.updated_at
-    if is_same or not is_later or index.find_by_id(newer.id) is not None:
-        return None
-    return newer
+    return newer if index.find_by_id(newer.id) is None else None

@@ -1,4 +1,8 @@
-"""The items that an importer yields, and the fields of other tools."""
+"""The items of an import, their source, and the fields of the records of other tools.
+
+The first half has the types: `Source` is what the user imports, and a format yields an `Item` for
+each part of it. In the second half, `build_content` makes a memory of another tool's record.
+"""
 
 import codecs
 import io
@@ -36,7 +40,7 @@ from ..transcripts.transcript import Transcript
 LARGEST_LINE = 32 * 1024 * 1024  # bytes
 # Characters of a line in another tool's format. Python may need four bytes for each.
 LARGEST_TEXT_LINE = 8 * 1024 * 1024
-HEAD = 64 * 1024
+HEAD = 64 * 1024  # bytes by which a format is recognized
 ZIP_MARKS = (b"PK\x03\x04", b"PK\x05\x06")
 BYTE_ORDER_MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
@@ -47,7 +51,7 @@ TEXT = "text"
 TEXT_NAMES = ("content", "memory", "text", "body", "note", "fact", "observation", "statement")
 # Names that tools give to the fields, in addition to the spellings in files. A tool's `source` and
 # `trust` are metadata: an imported record is not the user's word.
-NAMES = {
+TOOL_NAMES = {
     "categories": "tags",
     "concepts": "tags",
     "user_id": "owner",
@@ -62,11 +66,12 @@ NAMES = {
     "references": "files",
     "files_modified": "files",
 }
+DATE_NAMES = ("created_at", "updated_at", "expires_at")
 FIELD_NAMES = (
     *(TEXT, "id", "type", "title", "tags", "aliases", "key", "project", "owner", "confidence"),
-    *("pinned", "created_at", "updated_at", "expires_at", "files"),
+    *("pinned", *DATE_NAMES, "files"),
 )
-TYPE_NAMES = {
+TOOL_TYPES = {
     "decision": "fact",
     "project_fact": "fact",
     "discovery": "fact",
@@ -81,14 +86,20 @@ TYPE_NAMES = {
     "episodic": "episode",
     "procedural": "procedure",
 }
-DERIVED = re.compile(
+DERIVED_NAME = re.compile(
     r"(?i)(?:.*_)?(?:embedding|vector)s?(?:_.*|[A-Z].*)?|search_text|hash|fingerprint|score"
 )
 VECTOR_LENGTH = 32  # a longer list of numbers is no property
 NO_WORDS = ("false", "0", "no")
 YES_WORDS = ("true", "1", "yes")
+# By these keys, tools mark a memory that the user deleted, or that is no longer current.
+DELETED_NAMES = ("deleted", "is_deleted", "isDeleted", "deleted_at")
+ACTIVE_NAMES = ("active", "is_active", "isActive", "valid", "enabled")
+SUPERSEDED_STATES = {"superseded", "obsolete", "deprecated", "replaced"}
+FADED_STATES = {"archived", "paused"}
 DATE_FORMATS = ("%Y/%m/%d", "%d.%m.%Y", "%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y")
-EPOCH = re.compile(r"\d{9,10}(?:\.\d+)?|\d{12,13}")
+EPOCH_TIME = re.compile(r"\d{9,10}(?:\.\d+)?|\d{12,13}")  # seconds or milliseconds
+MOST_DAYS = 36_500  # a memory with a longer life has no end
 LAST_UNDATED = 2**32  # milliseconds after 1970 by which undated memories differ in their ids
 
 
@@ -191,6 +202,10 @@ class Source:
         return iterate_lines(self.open_text(), "\n", LARGEST_TEXT_LINE)
 
 
+# The function of a format. It returns None for a source of another format.
+Reader = Callable[[Source], Iterator[Item] | None]
+
+
 def iterate_lines(
     file: IO[AnyStr], newline: AnyStr, longest: int
 ) -> Iterator[tuple[int, AnyStr | None]]:
@@ -249,9 +264,6 @@ class CountedFile(io.RawIOBase):
         super().close()
 
 
-Read = Callable[[Source], Iterator[Item] | None]
-
-
 def open_source(path: Path, name: str, stream: IO[bytes] | None = None) -> Source:
     """Return a source with its first bytes, by which a format recognizes it."""
     if stream is not None:
@@ -274,15 +286,18 @@ def find_field(name: str) -> str:
     plain = re.sub(r"[\s-]+", "_", name.strip().casefold())
     if plain in TEXT_NAMES:
         return TEXT
-    field = NAMES.get(plain) or SPELLINGS.get(plain, ("", 0))[0]
+    field = TOOL_NAMES.get(plain) or SPELLINGS.get(plain, ("", 0))[0]
     return field if field in FIELD_NAMES else ""
 
 
 def find_text(record: Mapping[str, Any]) -> str:
     """Return the text of a memory, or an empty string for a record that is something else."""
     names = [*TEXT_NAMES, *(name for name in record if find_field(name) == TEXT)]
-    texts = (record.get(name) for name in names)
-    return next((text for text in texts if isinstance(text, str) and text.strip()), "")
+    for name in names:
+        text = record.get(name)
+        if isinstance(text, str) and text.strip():
+            return text
+    return ""
 
 
 def build_content(
@@ -298,13 +313,10 @@ def build_content(
     text = fields[TEXT]
     dates = read_dates(fields, metadata, unread_dates)
     created_at = dates.get("created_at") or dates.get("updated_at") or ""
-    ttl = record.get("ttlDays")
-    if created_at and isinstance(ttl, int) and 0 < ttl < 36500:
-        moment = parse_time(created_at) or datetime.now(UTC)
-        dates["expires_at"] = format_time(moment + timedelta(days=ttl))
-    given_id = str(fields.get("id", ""))
-    if given_id:
-        metadata["tool_id"] = given_id
+    expires_at = find_end_of_life(record, created_at) or dates.get("expires_at", "")
+    tool_id = str(fields.get("id", ""))
+    if tool_id:
+        metadata["tool_id"] = tool_id
     draft = Draft(
         text,
         choose_type(fields.get("type"), record.get("layer"), metadata),
@@ -317,14 +329,14 @@ def build_content(
         source=source.memory_source or "inferred",
         confidence=read_share(fields.get("confidence")),
         pinned=str(fields.get("pinned", "")).lower() in YES_WORDS,
-        expires_at=dates.get("expires_at", ""),
+        expires_at=expires_at,
         created_at=created_at or source.modified,
         updated_at=dates.get("updated_at") or created_at or source.modified,
         files=read_words(fields.get("files"), read_list),
-        sources=[f"{tool}:{given_id or build_text_digest(text).hex()[:12]}"],
+        sources=[f"{tool}:{tool_id or build_text_digest(text).hex()[:12]}"],
         metadata=metadata,
     )
-    draft.id = build_stable_id(f"{tool}:{given_id or text}:{draft.owner}", created_at)
+    draft.id = build_stable_id(f"{tool}:{tool_id or text}:{draft.owner}", created_at)
     status = find_status(record)
     return build_inactive_file(draft, status) if status else draft
 
@@ -347,14 +359,26 @@ def split_record(record: Mapping[str, Any], tool: str) -> tuple[dict[str, Any], 
     return fields, metadata
 
 
+def find_end_of_life(record: Mapping[str, Any], created_at: str) -> str:
+    """Return the date after which golemcore forgets a memory, or an empty string."""
+    days = record.get("ttlDays")
+    moment = parse_time(created_at)
+    if moment is None or not isinstance(days, int) or not 0 < days < MOST_DAYS:
+        return ""
+    return format_time(moment + timedelta(days=days))
+
+
 def build_stable_id(name: str, created_at: str) -> str:
     """Return the id that a record gets in each import."""
     noise = Random(build_text_digest(name))
     moment = parse_time(created_at) if created_at else None
     # Thousands of records may share a second or have no date, and their ids must differ.
-    extra = noise.randrange(1000 if moment else LAST_UNDATED)
-    moment = (moment or datetime.fromtimestamp(0, UTC)) + timedelta(milliseconds=extra)
-    return build_id("mem", moment, noise)
+    if moment:
+        milliseconds = noise.randrange(1000)
+    else:
+        moment = datetime.fromtimestamp(0, UTC)
+        milliseconds = noise.randrange(LAST_UNDATED)
+    return build_id("mem", moment + timedelta(milliseconds=milliseconds), noise)
 
 
 def build_inactive_file(draft: Draft, status: str) -> TransferFile:
@@ -383,48 +407,53 @@ def is_derived(name: str, value: Any) -> bool:
     """Return whether a tool computed a value from the text, such as a vector."""
     if isinstance(value, list) and len(value) >= VECTOR_LENGTH:
         return all(isinstance(number, int | float) for number in value)
-    return DERIVED.fullmatch(name) is not None
+    return DERIVED_NAME.fullmatch(name) is not None
 
 
 def is_deleted(record: Mapping[str, Any]) -> bool:
-    flags = (record.get("event"), record.get("state"))
-    if any(str(flag).lower() in ("delete", "deleted") for flag in flags):
-        return True
-    names = ("deleted", "is_deleted", "isDeleted", "deleted_at")
-    return any(str(record.get(name) or "false").lower() not in NO_WORDS for name in names)
+    for state in (record.get("event"), record.get("state")):
+        if str(state).lower() in ("delete", "deleted"):
+            return True
+    values = [record.get(name) or "false" for name in DELETED_NAMES]
+    return any(str(value).lower() not in NO_WORDS for value in values)
 
 
 def find_status(record: Mapping[str, Any]) -> str:
     """Return the status of a memory that is no longer active, or an empty string."""
     if record.get("superseded_by") or record.get("supersededBy"):
         return "superseded"
-    actives = (record.get(name) for name in ("active", "is_active", "isActive", "valid", "enabled"))
-    if any(str(value).lower() in NO_WORDS for value in actives):
+    if any(str(record.get(name)).lower() in NO_WORDS for name in ACTIVE_NAMES):
         return "superseded"
     states = {str(record.get(name, "")).lower() for name in ("state", "status")}
     is_archived = str(record.get("archived", "")).lower() in YES_WORDS
-    if is_archived or states & {"archived", "paused"}:
+    if is_archived or states & FADED_STATES:
         return "faded"
-    return "superseded" if states & {"superseded", "obsolete", "deprecated", "replaced"} else ""
+    return "superseded" if states & SUPERSEDED_STATES else ""
 
 
 def choose_type(given: Any, layer: Any, metadata: dict[str, Any]) -> str:
-    """Return a type of ours. Another one is kept as metadata."""
+    """Return a type of ours, or an empty string. Another type is stored as metadata."""
     if isinstance(given, Mapping):  # jcode writes {"custom": "workflow"}
         given = next((value for value in given.values() if isinstance(value, str)), "")
-    words = [str(word).lower() for word in (given, layer) if word]
-    known = [TYPE_NAMES.get(word, word) for word in words]
-    if words and words[0] not in TYPES and given:
+    if given and str(given).lower() not in TYPES:
         metadata["kind"] = str(given)
-    return next((kind for kind in known if kind in TYPES), "")
+    for word in (given, layer):
+        kind = str(word).lower()
+        kind = TOOL_TYPES.get(kind, kind)
+        if kind in TYPES:
+            return kind
+    return ""
 
 
-def read_words(value: Any, read: Any) -> Sequence[str]:
+def read_words(value: Any, read: Callable[[Any], Sequence[str]]) -> Sequence[str]:
     """Return a list of texts. A table has them in one cell."""
     if isinstance(value, str):
-        value = [word.strip(" '\"") for word in re.split(r"[,;|\n]", value.strip("[] "))]
+        words = re.split(r"[,;|\n]", value.strip("[] "))
+        value = [word.strip(" '\"") for word in words]
+    if not isinstance(value, list):
+        return ()
     try:
-        return read(value) if isinstance(value, list) else ()
+        return read(value)
     except ValueError:
         return ()
 
@@ -450,12 +479,13 @@ def read_dates(
 ) -> dict[str, str]:
     """Return the dates as stored. One that cannot be read becomes metadata."""
     dates = {}
-    for name in ("created_at", "updated_at", "expires_at"):
-        if name in fields:
-            dates[name] = read_date(fields[name])
-            if not dates[name]:
-                metadata[name] = fields[name]
-                unread.append(f"{name} {fields[name]!r}")
+    for name in DATE_NAMES:
+        if name not in fields:
+            continue
+        dates[name] = read_date(fields[name])
+        if not dates[name]:
+            metadata[name] = fields[name]
+            unread.append(f"{name} {fields[name]!r}")
     return dates
 
 
@@ -466,16 +496,17 @@ def read_date(value: Any) -> str:
     """
     text = str(value).strip()
     try:
-        if EPOCH.fullmatch(text):
-            seconds = float(text) / (1000 if len(text) > 11 and "." not in text else 1)
+        if EPOCH_TIME.fullmatch(text):
+            is_milliseconds = len(text) > 11 and "." not in text
+            seconds = float(text) / 1000 if is_milliseconds else float(text)
             return format_time(datetime.fromtimestamp(seconds, UTC))
-        moment = parse_time(text) or parse_written_date(text)
-        return format_time(moment) if moment else ""
+        return format_time(parse_time(text) or parse_written_date(text))
     except (ValueError, OverflowError, OSError):
         return ""
 
 
-def parse_written_date(text: str) -> datetime | None:
+def parse_written_date(text: str) -> datetime:
+    """Return the time of a date in words or numbers. Raises ValueError."""
     for form in DATE_FORMATS:
         for clock in ("", " %H:%M", " %H:%M:%S"):
             with suppress(ValueError):

@@ -1,9 +1,11 @@
 """Folders and archives of Markdown notes: vaults, basic-memory, Jarvis, neovate, golemcore, OKF.
 
 Each note becomes an entry with its own text, because mem reads the property names of these tools.
-Files between the notes are read by the other formats. In Open Knowledge Format 0.2, optional
-fields say who wrote or confirmed a concept and when, what it was made from, and when it becomes
-stale.
+Files between the notes are read by the other formats.
+
+A bundle in Open Knowledge Format 0.2 is a folder of notes, called concepts. Their optional fields
+say who wrote or confirmed a concept and when, what it was made from, and when it becomes stale.
+mem imports and exports them.
 """
 
 import re
@@ -26,8 +28,8 @@ from ..formats import (
     split_history,
     summarize,
 )
-from .files import ZIP_ERRORS, Member, describe, list_members, open_member, read_file_entry
-from .items import BadItem, Item, Read, Source, TransferFile
+from .files import ZIP_ERRORS, Member, describe_error, list_members, open_member, read_file_entry
+from .items import BadItem, Item, Reader, Source, TransferFile
 
 NOTE_ENDINGS = (".md", ".markdown")
 STORE_ENDINGS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".db", ".sqlite", ".sqlite3")
@@ -37,19 +39,34 @@ DAY_NAME = re.compile(r"\d{4}-\d\d-\d\d\.md")
 TIMED_LINES = re.compile(r"(?:\s*(?:[-*] )?\[\d\d:\d\d\] [^\n]*(?:\n|\Z))+")
 HISTORY_NAME = re.compile(r"HISTORY(?:-\d{4}-\d\d)?\.md")
 
+# Open Knowledge Format
+RESERVED_NAMES = ("index.md", "log.md")  # they are no concepts
+INDEX_HEAD = '---\nokf_version: "0.2"\n---\n'
+# A field that only concepts have.
+CONCEPT_FIELD = re.compile(rb"(?s)\A---.*\n(?:generated|verified|stale_after):")
+HEAD_LENGTH = 4000  # bytes of a note that are searched for it
+DATE_KEYS = ("created_at", "created", "date")
+# Keys that the export adds. An import removes them from our own concepts, so their bytes return.
+ADDED_KEYS = ("description", "generated", "verified", "stale_after")
+REPLACED_KEYS = ("type", "status", "sources")  # the export changes them even if an entry has them
+PERSON = "human:"
+PROGRAM = "mem/1.0"
+OUR_STATUSES = {"stable": "active", "deprecated": "superseded"}
+EXPORTED = ("active", "superseded")  # the others are hidden or have faded
 
-def read_notes(source: Source, formats: Callable[[], dict[str, Read]]) -> Iterator[Item] | None:
+
+def read_notes(source: Source, formats: Callable[[], dict[str, Reader]]) -> Iterator[Item] | None:
     """Read a folder or archive. `formats` returns the formats that read the files between."""
     return read_tree(source, formats, is_okf=False) if source.is_tree else None
 
 
-def read_bundle(source: Source, formats: Callable[[], dict[str, Read]]) -> Iterator[Item] | None:
+def read_bundle(source: Source, formats: Callable[[], dict[str, Reader]]) -> Iterator[Item] | None:
     """Read a folder or archive of concepts."""
     return read_tree(source, formats, is_okf=True) if is_bundle(source) else None
 
 
 def read_tree(
-    source: Source, formats: Callable[[], dict[str, Read]], *, is_okf: bool
+    source: Source, formats: Callable[[], dict[str, Reader]], *, is_okf: bool
 ) -> Iterator[Item]:
     left_out = 0
     broken: list[str] = []  # notes with frontmatter that cannot be read
@@ -57,22 +74,23 @@ def read_tree(
         if isinstance(member, Item):
             yield member
             continue
-        ending = PurePosixPath(member.path).suffix.lower()
+        path = PurePosixPath(member.path)
+        ending = path.suffix.lower()
+        is_reserved = is_okf and path.name in RESERVED_NAMES
         try:
-            if is_okf and PurePosixPath(member.path).name in RESERVED:
-                left_out += 1
-                continue
-            if ending in NOTE_ENDINGS:
+            if ending in NOTE_ENDINGS and not is_reserved:
                 yield from read_note(source, member, broken, is_okf=is_okf)
                 continue
             items = None
             if ending in STORE_ENDINGS:
                 items = read_store(open_member(source, member), formats())
-            left_out += items is None
-            for item in items or ():
+            if items is None:
+                left_out += 1
+                continue
+            for item in items:
                 yield Item(f"{member.path}: {item.place}", item.content)
         except (*ZIP_ERRORS, OSError) as error:
-            yield Item(member.path, BadItem(f"cannot be read: {describe(error)}"))
+            yield Item(member.path, BadItem(f"cannot be read: {describe_error(error)}"))
     if broken:
         count = count_noun(len(broken), "note")
         message = f"{count} with unreadable frontmatter, imported as plain text"
@@ -81,9 +99,13 @@ def read_tree(
         source.messages.append(f"{count_noun(left_out, 'other file')} left out")
 
 
-def read_store(source: Source, formats: dict[str, Read]) -> Iterator[Item] | None:
+def read_store(source: Source, formats: dict[str, Reader]) -> Iterator[Item] | None:
     """Return the memories in a file between the notes, or None if it has none."""
-    return next((items for read in formats.values() if (items := read(source)) is not None), None)
+    for read in formats.values():
+        items = read(source)
+        if items is not None:
+            return items
+    return None
 
 
 def read_note(source: Source, member: Member, broken: list[str], *, is_okf: bool) -> Iterator[Item]:
@@ -94,9 +116,10 @@ def read_note(source: Source, member: Member, broken: list[str], *, is_okf: bool
         return
     path = NOTION_ID.sub("", member.path)
     name = PurePosixPath(path).name
-    if HISTORY_NAME.fullmatch(name) and (months := split_months(text)):
-        for month, records in months.items():
-            yield Item(member.path, TransferFile(f"HISTORY-{month}.md", "history", records))
+    months = split_months(text) if HISTORY_NAME.fullmatch(name) else {}
+    for month, records in months.items():
+        yield Item(member.path, TransferFile(f"HISTORY-{month}.md", "history", records))
+    if months:
         return
     if DAY_NAME.fullmatch(name) and TIMED_LINES.fullmatch(text):
         yield Item(member.path, TransferFile(f"notes/{name}", "note", text))
@@ -141,24 +164,13 @@ def split_months(text: str) -> dict[str, str]:
     """Return the records of a history by the month that mem would store them in."""
     months: dict[str, str] = {}
     for record in split_history(text):
-        if record.timestamp:
-            body = text[record.start : record.end].strip()
-            block = f"## {record.timestamp}\n\n{body}\n\n"
-            months[record.timestamp[:7]] = months.get(record.timestamp[:7], "") + block
+        if not record.timestamp:
+            continue
+        month = record.timestamp[:7]
+        body = text[record.start : record.end].strip()
+        block = f"## {record.timestamp}\n\n{body}\n\n"
+        months[month] = months.get(month, "") + block
     return months
-
-
-RESERVED = ("index.md", "log.md")
-INDEX_HEAD = '---\nokf_version: "0.2"\n---\n'
-# Keys that the export adds. An import removes them from our own concepts, so their bytes return.
-ADDED = ("description", "generated", "verified", "stale_after")
-PERSON = "human:"
-PROGRAM = "mem/1.0"
-OUR_STATUSES = {"stable": "active", "deprecated": "superseded"}
-EXPORTED = ("active", "superseded")  # the others are hidden or have faded
-# A field that only concepts have.
-CONCEPT_FIELD = re.compile(rb"(?s)\A---.*\n(?:generated|verified|stale_after):")
-HEAD_LENGTH = 4000  # bytes of a note that are searched for it
 
 
 def is_bundle(source: Source) -> bool:
@@ -166,8 +178,10 @@ def is_bundle(source: Source) -> bool:
 
     The index of a bundle may declare the format. Otherwise its concepts have the fields.
     """
-    if not source.is_tree or source.format_name:
-        return source.is_tree and source.format_name == "okf"
+    if not source.is_tree:
+        return False
+    if source.format_name:
+        return source.format_name == "okf"
     for member in list_members(source):
         if isinstance(member, Item) or not member.path.endswith(".md"):
             continue
@@ -185,15 +199,15 @@ def is_own_concept(fields: Mapping[str, Any]) -> bool:
 
 def restore_entry(text: str, fields: Mapping[str, Any]) -> str:
     """Return the entry of which the export made a concept."""
-    changes: dict[str, Any] = dict.fromkeys(ADDED)
+    changes: dict[str, Any] = dict.fromkeys(ADDED_KEYS)
     if fields.get("description") != summarize(get_body(text)):
         del changes["description"]  # the user's own
-    status = str(fields.get("status") or "stable")
-    changes["status"] = OUR_STATUSES.get(status, status)
+    changes["status"] = None
     names = list(fields)
-    # The export adds new keys at the end.
-    if "status" not in fields or names.index("status") > names.index("generated"):
-        changes["status"] = None
+    # The export adds new keys at the end. A status before them was in the entry.
+    if "status" in fields and names.index("status") < names.index("generated"):
+        status = str(fields["status"] or "stable")
+        changes["status"] = OUR_STATUSES.get(status, status)
     resources = list_resources(fields)
     if resources:
         changes["sources"] = resources
@@ -204,9 +218,9 @@ def convert_concept(text: str, fields: Mapping[str, Any]) -> str:
     """Return a concept of another tool as an entry. Raises FrontmatterError."""
     changes: dict[str, Any] = {}
     generated = fields.get("generated")
-    generated = generated if isinstance(generated, Mapping) else {}
-    written_at = generated.get("at") or fields.get("timestamp")
-    if written_at and not {"created_at", "created", "date"} & set(fields):
+    written_at = generated.get("at") if isinstance(generated, Mapping) else None
+    written_at = written_at or fields.get("timestamp")
+    if written_at and fields.keys().isdisjoint(DATE_KEYS):
         changes["created_at"] = str(written_at)
     if fields.get("stale_after"):
         changes["expires_at"] = str(fields["stale_after"])
@@ -225,9 +239,8 @@ def convert_concept(text: str, fields: Mapping[str, Any]) -> str:
 
 def list_resources(fields: Mapping[str, Any]) -> list[str]:
     """Return the addresses of the texts from which a concept was made."""
-    return [
-        str(item["resource"]) for item in list_maps(fields.get("sources")) if "resource" in item
-    ]
+    items = list_maps(fields.get("sources"))
+    return [str(item["resource"]) for item in items if "resource" in item]
 
 
 def list_maps(value: Any) -> list[Mapping[str, Any]]:
@@ -252,26 +265,31 @@ def render_bundle(files: Iterator[TransferFile], problems: list[str]) -> Iterato
             problems.append(f"not exported: {file.path}:{error.line}: {error.reason}")
             continue
         path = PurePosixPath(file.path)
-        if path.name in RESERVED:
+        if path.name in RESERVED_NAMES:
             path = path.with_name(f"{path.stem}-note.md")
-        title = " ".join((entry.title or entry.summary).replace("[", "(").replace("]", ")").split())
-        line = f"* [{title}](<{path}>) - {entry.summary}\n"
+        title = (entry.title or entry.summary).replace("[", "(").replace("]", ")")
+        line = f"* [{' '.join(title.split())}](<{path}>) - {entry.summary}\n"
         sections.setdefault(entry.type, []).append(line)
         yield TransferFile(str(path), "entry", text, file.modified)
-    body = "".join(f"\n# {name}\n\n{''.join(lines)}" for name, lines in sorted(sections.items()))
-    yield TransferFile("index.md", "memory", f"{INDEX_HEAD}{body}")
+    index = INDEX_HEAD
+    for name, lines in sorted(sections.items()):
+        index += f"\n# {name}\n\n{''.join(lines)}"
+    yield TransferFile("index.md", "memory", index)
 
 
 def render_concept(text: str, entry: Entry) -> str:
     """Return an entry with the optional fields of a concept. Raises FrontmatterError."""
     fields = parse(text).fields
-    person = f"{PERSON}{entry.owner or 'user'}"
-    changes: dict[str, Any] = {} if fields.get("type") else {"type": entry.type}
+    changes: dict[str, Any] = {}
+    if not fields.get("type"):
+        changes["type"] = entry.type
     changes["description"] = entry.summary
-    by = person if entry.source == "user" else PROGRAM
-    changes["generated"] = {"by": by, "at": entry.updated_at}
     if entry.source == "user":
+        person = f"{PERSON}{entry.owner or 'user'}"
+        changes["generated"] = {"by": person, "at": entry.updated_at}
         changes["verified"] = [{"by": person, "at": entry.updated_at}]
+    else:
+        changes["generated"] = {"by": PROGRAM, "at": entry.updated_at}
     if entry.expires_at:
         changes["stale_after"] = entry.expires_at[:10]
     if entry.status == "superseded":
@@ -280,7 +298,7 @@ def render_concept(text: str, entry: Entry) -> str:
         changes["status"] = "stable"
     if entry.sources:
         changes["sources"] = [{"resource": item} for item in entry.sources]
-    replaced = ("type", "status", "sources")
-    return edit(
-        text, {key: changes[key] for key in changes if key in replaced or key not in fields}
-    )
+    for key in fields:
+        if key not in REPLACED_KEYS:
+            changes.pop(key, None)  # the user's own
+    return edit(text, changes)

@@ -1,7 +1,8 @@
 """JSON, CSV and SQLite: the memories of mem0, jcode, golemcore, zerg, claude-mem, and others.
 
-A record is an object or a row that has a text. `fields` makes a memory of it. A database is only
-read, and as untrusted data.
+A record is an object or a row that has a text. First its shape tells which tool wrote it, then
+`adapt_record` gives its parts our names, and `items.build_content` makes a memory of it. Below are
+the readers of the three formats. A database is only read, and as untrusted data.
 """
 
 import csv
@@ -37,8 +38,8 @@ Place = tuple[str, Record | BadItem]
 # Keys under which a document has its memories: a list, or a map from ids to memories.
 CONTAINERS = ("results", "memories", "entries", "items", "data", "observations", "summaries")
 GRAPH = {"entities": "entity", "relations": "relation"}
-# The names of a relation's parts: who, does what, to whom.
-RELATION_KEYS = (
+# The names of the three parts of a relation, such as: Ana, works in, Porto.
+RELATION_PARTS = (
     ("from", "source"),
     ("relationType", "relationship"),
     ("to", "target", "destination"),
@@ -51,10 +52,22 @@ MESSAGE_KEYS = {
     *("role", "author", "sender"),
     *("chat_messages", "mapping", "parentUuid", "messageID"),
 }
+TABLE_ENDINGS = (".csv", ".tsv")
 DELIMITERS = ",;\t|"
+MOST_NAMES = 20  # of columns in a message
 SAMPLE_ROWS = 20  # by which the column with the text is guessed
 DEEPEST_LIST = 8  # lists in lists
 MOST_DATES = 20  # unreadable dates that are named
+SQLITE_MARK = b"SQLite format 3\0"
+LARGEST_VALUE = 32 * 1024 * 1024  # bytes of a cell in a database
+# The tables with memories, and the columns that recognize them.
+TABLES = {
+    "observations": {"project", "type", "created_at"},
+    "session_summaries": {"project", "request", "learned"},
+    "memory_files": {"path", "content", "owner_id"},
+}
+# The parts of a session summary of claude-mem.
+SUMMARY_PARTS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
 
 
 class Shape(NamedTuple):
@@ -92,25 +105,62 @@ def find_tool(record: Mapping[str, Any]) -> str:
 
 
 def adapt_record(record: Record, tool: str) -> Record:
-    """Return a record with the text of a memory, and with names that `fields` knows."""
+    """Return a record with the text of a memory, and with names that `build_content` knows."""
     if "relationType" in record or "relationship" in record:
-        record = dict(record)
-        words = [pop_first(record, names) for names in RELATION_KEYS]
-        text = " ".join(str(word).replace("_", " ") for word in words)
-        return {**record, TEXT: text, "type": "fact"}
+        return adapt_relation(dict(record))
     if tool == "mcp-memory":
-        record = dict(record)
-        name = str(record["name"])
-        text = format_items(record.pop("observations")) or name
-        tag = str(record.pop("entityType", ""))
-        return {**record, TEXT: text, "id": name, "type": "entity", "tags": [tag]}
+        return adapt_entity(dict(record))
+    # A database stores lists and objects as JSON.
     if tool == "zerg":
+        return adapt_memory_file({name: parse_list(value) for name, value in record.items()})
+    if tool == "claude-mem":
         record = {name: parse_list(value) for name, value in record.items()}
-        path = record["path"]
-        details = record.pop("file_metadata", None) or {}
-        title = record.get("title") or path
-        return {**record, "id": path, "title": title, "metadata": details}
-    return adapt_observation(record) if tool == "claude-mem" else record
+        if record.get("created_at"):
+            record.pop("created_at_epoch", None)
+        is_observation = "narrative" in record or "facts" in record
+        return adapt_observation(record) if is_observation else adapt_summary(record)
+    return record
+
+
+def adapt_relation(record: Record) -> Record:
+    words = [pop_first(record, names) for names in RELATION_PARTS]
+    text = " ".join(str(word).replace("_", " ") for word in words)
+    return {**record, TEXT: text, "type": "fact"}
+
+
+def adapt_entity(record: Record) -> Record:
+    """Return an entity of the MCP memory server as one memory with all its observations."""
+    name = str(record["name"])
+    text = format_items(record.pop("observations")) or name
+    tag = str(record.pop("entityType", ""))
+    return {**record, TEXT: text, "id": name, "type": "entity", "tags": [tag]}
+
+
+def adapt_memory_file(record: Record) -> Record:
+    path = record["path"]
+    title = record.get("title") or path
+    metadata = record.pop("file_metadata", None) or {}
+    return {**record, "id": path, "title": title, "metadata": metadata}
+
+
+def adapt_observation(record: Record) -> Record:
+    """Return an observation of claude-mem with its facts as a list in the text."""
+    facts = format_items(record.pop("facts", None) or [])
+    parts = [record.pop(name, None) for name in ("subtitle", "narrative", "text")]
+    texts = [str(part) for part in [*parts, facts] if part]
+    text = "\n\n".join(texts) or str(record.get("title") or "")
+    return {**record, TEXT: text, "id": f"observation-{record.get('id')}"}
+
+
+def adapt_summary(record: Record) -> Record:
+    """Return a session summary of claude-mem with its parts as a list in the text."""
+    lines = []
+    for name in SUMMARY_PARTS:
+        part = record.pop(name, None)
+        if part:
+            lines.append(f"- {name.replace('_', ' ')}: {part}")
+    text = "\n".join(lines)
+    return {**record, TEXT: text, "type": "summary", "id": f"summary-{record.get('id')}"}
 
 
 def pop_first(record: Record, names: Iterable[str]) -> Any:
@@ -122,31 +172,16 @@ def pop_first(record: Record, names: Iterable[str]) -> Any:
 def format_items(values: Any) -> str:
     """Return a list of texts, or of objects with a text, as a list in Markdown."""
     values = values if isinstance(values, list) else [values]
-    texts = [find_text(item) if isinstance(item, dict) else item for item in values]
-    return "\n".join(f"- {' '.join(str(text).split())}" for text in texts if text)
-
-
-def adapt_observation(record: Record) -> Record:
-    """Return an observation or a summary of claude-mem. Its lists are JSON in the database."""
-    record = {name: parse_list(value) for name, value in record.items()}
-    if "narrative" in record or "facts" in record:
-        facts = format_items(record.pop("facts", None) or [])
-        parts = [record.pop(name, None) for name in ("subtitle", "narrative", "text")]
-        title = str(record.get("title") or "")
-        text = "\n\n".join(str(part) for part in [*parts, facts] if part) or title
-        record["id"] = f"observation-{record.get('id')}"
-    else:
-        names = ("request", "investigated", "learned", "completed", "next_steps", "notes")
-        parts = [(name, record.pop(name, None)) for name in names]
-        lines = [f"- {name.replace('_', ' ')}: {part}" for name, part in parts if part]
-        text = "\n".join(lines)
-        record |= {"type": "summary", "id": f"summary-{record.get('id')}"}
-    if record.get("created_at"):
-        record.pop("created_at_epoch", None)
-    return {**record, TEXT: text}
+    lines = []
+    for value in values:
+        text = find_text(value) if isinstance(value, dict) else value
+        if text:
+            lines.append(f"- {' '.join(str(text).split())}")
+    return "\n".join(lines)
 
 
 def parse_list(value: Any) -> Any:
+    """Return the list or the object in a text, or the value as it is."""
     if isinstance(value, str) and value.startswith(("[", "{")):
         try:
             return json.loads(value)
@@ -175,9 +210,10 @@ def build_items(places: Iterable[Place], source: Source) -> Iterator[Item]:
             continue
         unread_dates: list[str] = []
         content = build_content(adapted, tool or "json", source, unread_dates)
-        undated += (f"{place}: cannot read {date}, so it was left out" for date in unread_dates)
-        deleted += content is None
+        for date in unread_dates:
+            undated.append(f"{place}: cannot read {date}, so it was left out")
         if content is None:
+            deleted += 1
             continue
         if isinstance(content, Draft):
             # The MCP memory server can have several entities with the same name.
@@ -189,9 +225,8 @@ def build_items(places: Iterable[Place], source: Source) -> Iterator[Item]:
     if len(undated) > MOST_DATES:
         source.messages.append(f"and {len(undated) - MOST_DATES:,} more dates left out")
     if deleted:
-        source.messages.append(
-            f"{count_noun(deleted, 'memory')} deleted in the other tool left out"
-        )
+        count = count_noun(deleted, "memory")
+        source.messages.append(f"{count} deleted in the other tool left out")
 
 
 def is_unicode(record: Record) -> bool:
@@ -221,11 +256,14 @@ def read_json(source: Source) -> Iterator[Item] | None:
     text = source.decode_head()
     if not text.lstrip(BLANK).startswith(("{", "[")):
         return None
-    is_lines = has_whole_line(text)
     head = io.StringIO(text)
-    places = read_values(iterate_lines(head, "\n", len(text))) if is_lines else read_document(head)
-    first = next((record for _, record in places if isinstance(record, dict)), None)
-    tool = find_tool(rename_columns(first, source.columns)) if first else ""
+    is_lines = has_whole_line(text)
+    if is_lines:
+        places = read_values(iterate_lines(head, "\n", len(text)))
+    else:
+        places = read_document(head)
+    first = next((record for _, record in places if isinstance(record, dict)), {})
+    tool = find_tool(rename_columns(first, source.columns))
     if not tool or (tool == "json" and source.is_conversation()):
         return None
     if is_lines:
@@ -282,11 +320,12 @@ def expand(value: Any, depth: int = 0) -> list[Record | BadItem]:
     records: list[Record | BadItem] = []
     for key in (*CONTAINERS, *GRAPH):
         held = value.get(key)
-        extra = {"type": GRAPH[key]} if key in GRAPH else {}
         if isinstance(held, dict):
             held = [{"id": name, **item} for name, item in held.items() if isinstance(item, dict)]
-        items = held if isinstance(held, list) else ()
-        records += [{**extra, **item} for item in items if isinstance(item, dict)]
+        if not isinstance(held, list):
+            continue
+        extra = {"type": GRAPH[key]} if key in GRAPH else {}
+        records += [{**extra, **item} for item in held if isinstance(item, dict)]
     return records or [value]
 
 
@@ -337,40 +376,43 @@ def stream_records(stream: JsonStream) -> Iterator[Record | BadItem]:
 
 def read_csv(source: Source) -> Iterator[Item] | None:
     """Read a table with a header. Raises UsageError if no column is known to have the text."""
-    if not source.name.lower().endswith((".csv", ".tsv")) and not source.columns:
+    is_named = source.name.lower().endswith(TABLE_ENDINGS)
+    if source.is_tree or not (is_named or source.columns):
         return None
     text = source.decode_head()
     if text.startswith(("{", "[")):
         return None
     lines = text.splitlines()
+    # Excel understands a first line such as `sep=;`.
     marked = lines[0][4:5] if lines and lines[0].startswith("sep=") else ""
-    header = "".join(lines[1:2] if marked else lines[:1])
+    skipped = 2 if marked else 1
+    header = "".join(lines[skipped - 1 : skipped])
     delimiter = marked or max(DELIMITERS, key=header.count)
     names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
     missing = [name for name in source.columns.values() if name not in names]
-    if source.is_inner and (missing or TEXT not in map(find_field, names)):
+    has_text = TEXT in source.columns or TEXT in map(find_field, names)
+    if source.is_inner and (missing or not has_text):
         return None
-    columns = ", ".join(names[:20])
+    columns = ", ".join(names[:MOST_NAMES])
     if missing:
         raise UsageError(f"{source.name} has no column {missing[0]!r}", f"it has {columns}")
-    if TEXT not in source.columns and TEXT not in map(find_field, names):
+    if not has_text:
         rows = list(csv.reader(lines[: 1 + SAMPLE_ROWS], delimiter=delimiter))
-        raise UsageError(
-            f"{source.name} has no column with a known name: {columns}", suggest_column(names, rows)
-        )
-    return build_items(read_rows(source, names, delimiter, 2 if marked else 1), source)
+        problem = f"{source.name} has no column with a known name: {columns}"
+        raise UsageError(problem, suggest_column(names, rows))
+    return build_items(read_rows(source, names, delimiter, skipped), source)
 
 
 def suggest_column(names: list[str], rows: list[list[str]]) -> str:
     """Return a hint which column of a table may have the text: the one with the longest cells."""
     if any(name.isdecimal() or read_date(name) for name in names):
         return "its first line must name the columns"
-    lengths = {
-        name: sum(len(row[number]) for row in rows[1:] if number < len(row))
-        for number, name in enumerate(names)
-    }
-    name = max(lengths, key=lambda name: lengths[name], default="NAME")
-    return f"name the column that has the text: --map text={name}"
+    longest, most = "NAME", -1
+    for number, name in enumerate(names):
+        length = sum(len(row[number]) for row in rows[1:] if number < len(row))
+        if length > most:
+            longest, most = name, length
+    return f"name the column that has the text: --map text={longest}"
 
 
 def read_rows(source: Source, names: list[str], delimiter: str, skipped: int) -> Iterator[Place]:
@@ -417,19 +459,9 @@ def parse_columns(pairs: Iterable[str]) -> dict[str, str]:
     return columns
 
 
-MARK = b"SQLite format 3\0"
-LARGEST_VALUE = 32 * 1024 * 1024  # bytes
-# The tables with memories, and the columns that recognize them.
-TABLES = {
-    "observations": {"project", "type", "created_at"},
-    "session_summaries": {"project", "request", "learned"},
-    "memory_files": {"path", "content", "owner_id"},
-}
-
-
 def read_sqlite(source: Source) -> Iterator[Item] | None:
     """Read the observations and summaries of claude-mem, or the memory files of zerg."""
-    if not source.head.startswith(MARK) or source.stream is not None:
+    if not source.head.startswith(SQLITE_MARK) or source.stream is not None:
         return None
     try:
         with closing(open_database(source.path)) as database:

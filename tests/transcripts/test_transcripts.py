@@ -177,6 +177,13 @@ def test_second_import_and_messages_of_a_hook(
     assert len(import_lines(lines)) == 3
 
 
+def test_a_dry_run_counts_a_repeated_message_once(workspace: Workspace, tmp_path: Path) -> None:
+    path = tmp_path / "talk.jsonl"
+    path.write_text((json.dumps(say("user", "Hello.")) + "\n") * 2)
+    assert import_file(workspace, path, [], is_dry_run=True)[0].added == 1
+    assert import_file(workspace, path, [])[0].added == 1
+
+
 def test_metadata(workspace: Workspace, import_lines: Callable[..., Lines]) -> None:
     import_lines([say("user", "Hello."), say("assistant", "Hi.", "u2")])
     (session,) = list_sessions(workspace)

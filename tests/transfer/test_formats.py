@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +216,17 @@ def test_a_zip_is_read_like_its_folder(workspace: Workspace, tmp_path: Path, nam
     assert not import_path(workspace, folder).imported
 
 
+@pytest.mark.parametrize("top", ["", "backup/"])
+def test_a_zip_of_an_export_keeps_its_folders(
+    workspace: Workspace, tmp_path: Path, top: str
+) -> None:
+    files = {"entries/oak.md": "The oak is old.\n", "notes/2026-01-05.md": "[09:00] one\n"}
+    packed = build_zip(tmp_path / "backup.zip", {f"{top}{path}": files[path] for path in files})
+    result = import_path(workspace, packed)
+    assert (result.format, result.imported) == ("markdown", {"entry": 1, "note": 1})
+    assert all((workspace.root / path).read_text() == text for path, text in files.items())
+
+
 def test_neovate_and_golemcore_bring_history_and_notes(
     workspace: Workspace, tmp_path: Path
 ) -> None:
@@ -388,6 +400,16 @@ def test_columns_are_named_by_the_user(workspace: Workspace, tmp_path: Path) -> 
     assert parse_columns(["text=a,tags=b", "title=c"]) == {"text": "a", "tags": "b", "title": "c"}
     with pytest.raises(UsageError):
         parse_columns(["txet=a"])
+
+
+@pytest.mark.parametrize("build", [build_files, build_zip])
+def test_columns_are_named_for_the_tables_of_a_folder(
+    workspace: Workspace, tmp_path: Path, build: Callable[[Path, dict[str, str]], Path]
+) -> None:
+    files = {"people.csv": "who,what\nKate,Lives in Braga\n", "kiln.md": "The kiln is cold.\n"}
+    import_path(workspace, build(tmp_path / "tables.zip", files), text="what", owner="who")
+    owners = {entry.body: entry.owner for entry in read_entries(workspace)}
+    assert owners == {"Lives in Braga": "Kate", "The kiln is cold.": ""}
 
 
 def test_an_okf_bundle_conforms_and_comes_back(workspace: Workspace, tmp_path: Path) -> None:
