@@ -92,6 +92,7 @@ def scan_once(text: str, personal: Collection[str]) -> list[Span]:
     from .token_patterns import find_tokens
 
     low = text.lower()
+    # The small form of İ has two characters, and offsets must be those of the text.
     if len(low) != len(text):
         low = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
     # If two rules find the same secret, the first one names it.

@@ -38,6 +38,7 @@ STEMS = (
     "senha",
 )
 FOREIGN_STEMS = ("contraseñ", "парол", "密码", "密碼", "パスワード")
+# Names without a separator end in these: dbpassword, stripeapikey.
 _SUFFIXES = (
     "password",
     "passwd",
@@ -49,9 +50,15 @@ _SUFFIXES = (
     "secretkey",
 )
 _CLOSE = r"[\\\"'`*_\])]{0,8}"  # in JSON within JSON within JSON a quote has seven backslashes
+# password for the staging server: …
 _ABOUT = r"(?:[ \t]+(?:for|of|to|on|at|in|from|für|de|del|para)[ \t]+[^\s:=|]{1,40}(?:[ \t][^\s:=|]{1,40}){0,2}?)?"
 # As in `{"name": "DB_PASSWORD", "value": …}` and `{"secret": {"value": …}}`.
 _VALUE_KEY = r"\\{0,7}[\"'`]?value\\{0,7}[\"'`]?[ \t]*[:=][ \t]*"
+# Between name and value, in this order:
+# xml: <add key="AcmeToken" value="…" />, <password>…</password>
+# assign: password: …, pwd => …, | password | … |, and its value on the next line
+# is, long: the password for staging is …, the token we keep for the nightly job is …
+# space: --password …, login ana password …
 _AFTER = (
     rf"(?P<rest>[\w-]{{0,40}}+){_CLOSE}"
     rf"(?:(?P<xml>(?:,\s{{0,80}}|\s{{1,80}}){_VALUE_KEY}|>)"
@@ -96,9 +103,9 @@ def find_assignments(text: str, low: str) -> Iterator[tuple[int, int, str]]:
     """Yield start, end and rule of each assigned secret. `low` is the text in lower case."""
     done = 0
     stems = STEMS if low.isascii() else STEMS + FOREIGN_STEMS
-    for position, stem in sorted(
-        (position, part) for part in stems if part in low for position in find_stems(low, part)
-    ):
+    places = sorted((position, stem) for stem in stems for position in find_stems(low, stem))
+    for position, stem in places:
+        # The name passkey has two stems.
         if position < done:
             continue
         left = find_name_start(text, position)
@@ -109,14 +116,12 @@ def find_assignments(text: str, low: str) -> Iterator[tuple[int, int, str]]:
         name = left + text[position : position + len(stem)] + match["rest"]
         done = position + len(stem) + len(match["rest"])
         words = split_name(name)
-        kind = (
-            ""
-            if name == "PWD"
-            else find_kind(words, get_words_before(text, start) if len(words) == 1 else ())
-        )
-        if kind and not (
-            text[start - 1 : start] == ":" == text[done : done + 1]
-        ):  # a part of an ARN
+        before = get_words_before(text, start) if len(words) == 1 else ()
+        # A shell stores its folder in PWD.
+        kind = "" if name == "PWD" else find_kind(words, before)
+        # arn:aws:secretsmanager:eu:1234:secret:db
+        is_part = text[start - 1 : start] == ":" == text[done : done + 1]
+        if kind and not is_part:
             span = find_value(text, match, kind, name)
             if span:
                 yield (*span, {"pass": "password", "key": "token"}.get(kind, kind))
@@ -132,11 +137,10 @@ def find_stems(low: str, stem: str) -> Iterator[int]:
 def find_name_start(text: str, position: int) -> str:
     backwards = compiled(r"[\w-]*").match(text[max(0, position - 40) : position][::-1])
     left = backwards[0][::-1] if backwards else ""
-    escaped = (
-        left[:1] in ("n", "r", "t")
-        and text[max(0, position - len(left) - 1) : position - len(left)] == "\\"
-    )
-    return left[1:] if escaped else left
+    start = position - len(left)
+    # In a text within JSON, the n of \npassword belongs to the backslash.
+    is_escape = left[:1] in ("n", "r", "t") and text[start - 1 : start] == "\\"
+    return left[1:] if is_escape else left
 
 
 def get_words_before(text: str, start: int) -> tuple[str, ...]:
@@ -156,6 +160,7 @@ def find_value(text: str, match: re.Match[str], kind: str, name: str) -> tuple[i
     opened = match["open"].lstrip("*( \t\r\n").lstrip("brufBRUF").lstrip("\\")
     spans = find_quoted_value(text, start, opened) if opened else find_bare_value(text, start)
     value = "".join(text[a:b] for a, b in spans).replace("\n", "")
+    # f"…{password}" fills in a value that is elsewhere.
     if not value or ("f" in match["open"].lower() and "{" in value):
         return None
     if not has_secret_shape(value, match, kind, name, bool(opened)):
@@ -166,10 +171,12 @@ def find_value(text: str, match: re.Match[str], kind: str, name: str) -> tuple[i
 def find_quoted_value(text: str, start: int, opened: str) -> list[tuple[int, int]]:
     """Return the spans of a quoted value, which adjacent literals may continue."""
     quote = opened[0]
+    # Without an end on this line, the quote is an apostrophe.
     end = text.find(quote, start, start + 1024)
     if end < 0 or "\n" in text[start:end]:
         return find_bare_value(text, start)
     spans = [(start, start + len(text[start:end].rstrip("\\")))]
+    # "first half" +, or a backslash, and "second half" on the next line
     glue = compiled(
         r"[ \t]*[+.\\]?[ \t]*\n[ \t]*[+.]?[ \t]*" + quote + r"([^\s" + quote + r"]{4,512})" + quote
     )
@@ -182,9 +189,8 @@ def find_quoted_value(text: str, start: int, opened: str) -> list[tuple[int, int
 def find_bare_value(text: str, start: int) -> list[tuple[int, int]]:
     """Return the spans of an unquoted value, which a backslash may continue."""
     match = compiled(r"[^\s\"'`<>]{1,400}").match(text, start)
-    if (
-        match is None or match.end() - start == 400
-    ):  # longer ones are not typed, and have shapes of their own
+    # Nobody types a longer value, and tokens of that length have a shape of their own.
+    if match is None or match.end() - start == 400:
         return []
     end = match.end()
     spans = [(start, end)]
@@ -197,7 +203,8 @@ def find_bare_value(text: str, start: int) -> list[tuple[int, int]]:
         end = more.end()
     begin, end = spans[-1]
     value = text[begin:end]
-    if text[begin - 1 : begin] == "=":  # the next parameter of a URL is not part of this one
+    # ?token=…&page=2
+    if text[begin - 1 : begin] == "=":
         value = compiled(r"&[A-Za-z_][\w.-]*=").split(value, maxsplit=1)[0]
     value = strip_end(value)
     spans[-1] = (begin, begin + len(value))
@@ -213,16 +220,19 @@ def has_secret_shape(value: str, match: re.Match[str], kind: str, name: str, quo
     if any(char in value for char in " \t") or is_stand_in(value) or value.startswith("[REDACTED"):
         return False
     sure = match["assign"] or match["xml"]
+    # "token" and a blank come before many words: use token counts, password reset.
     if match["space"] is not None and not (quoted or is_option(match, name)):
         return is_random(value, 20) and not is_hex(value) and not is_uuid(value)
     if not sure and match["space"] is None and match["is"] is None:
         return is_random(value, 20) and not is_uuid(value)
     if kind == "password":
+        # passcode: 482913. A number in a sentence is the length or the age of a password.
         if value.isdigit():
             return bool(sure) and 6 <= len(value) <= 10 and not is_monotonous(value)
         return is_password(value) and not (
             match["line"] and not match["block"] and not is_random(value, 12)
         )
+    # A pass is also the round of a program: first pass: 1234567 rows; PASS: test_a.
     if kind == "pass":
         return (
             bool((sure and not match["about"]) or (match["space"] and is_option(match, name)))
@@ -233,10 +243,12 @@ def has_secret_shape(value: str, match: re.Match[str], kind: str, name: str, quo
                 or compiled(r"[!@#$%^&*?+~]" if sure else r"\d").search(value) is not None
             )
         )
+    # HEROKU_API_KEY is a UUID, and so is the request token in every log.
     if is_uuid(value):
         return kind == "token" and bool(
             compiled("(?i)api|access|auth|heroku|secret|server").search(name)
         )
+    # The keys of caches and objects are digests.
     if kind == "key":
         return is_random(value, 20) and not is_hex(value)
     is_said = name.lower().endswith(("secret", "token")) and has_mixed_case(value)
@@ -248,6 +260,7 @@ def has_secret_shape(value: str, match: re.Match[str], kind: str, name: str, quo
 def is_option(match: re.Match[str], name: str) -> bool:
     """Return whether a blank separates name and value, as in `--password X`."""
     before = match.string[max(0, match.start() - 80) : match.start()]
+    # machine db login ana password …
     account = (
         r"(?i)\b(?:login|user(?:name)?)\b[:=]?\s+\S{1,64}[\s,/;]+(?:(?:and|und|y|et|e)\s)?\w*$"
     )

@@ -27,6 +27,7 @@ from .value_classifier import (
 _words_of = partial(data.words, "secrets.toml")
 _FILE = "command_lines.toml"
 _pattern = partial(data.pattern, _FILE)
+# postgres://ana:…@db.internal:5432/app
 _URL = r"(?<=://)([^\s/:@\"'<>`]{0,80}):([^\s/\"'<>`]{3,256})@(\[?[A-Za-z0-9][\w.-]{0,80})"
 _BEARER = r"(?i)\bbearer[ \t]+[\"'`]?([A-Za-z0-9._~+/=-]{16,4096})"
 _AUTHORIZATION = (
@@ -43,12 +44,16 @@ _COOKIES = (
         r"(?<![\w-])((?:phpsessid|jsessionid|asp\.net_sessionid|sessionid|laravel_session)=[^\s;,&\"'`<>]{16,512})",
     ),
 )
+# connect.sid=s%3A… is how Express signs a cookie.
 _PAIR = r"([^\s=;,\"'`]{1,64})=(?:s%3A|s:)?([^\s;,\"'`]{4,4096})"
 _SESSION = r"(?i)sess|sid$|sid\b|auth|token|jwt|remember|login|logged_in|identity|credential|secret|sso|passw"
+# A token against forged requests is worth nothing without the cookie of the session.
 _HARMLESS_COOKIE = r"(?i)csrf|xsrf|consent|lang|locale|theme|expires|max-age"
+# db.pond.org:5432:shop:ana:…
 _PGPASS = r"(?m)^(?:[A-Za-z][\w.-]{0,200}|\*|[\d.]{7,15}):(?:\d{3,5}|\*):(?![\d]+:)[\w*-]{1,64}:[\w.@*-]{1,64}:(\S{4,128})$"
 _CELL = r"(?:\"((?:[^\"\n]|\"\"){0,512})\"|([^,;\t\"\n]{0,512}))"
 _TABLE_CELL = r"\|[ \t]*([^|\n]*?)[ \t]*(?=\|)"
+# "Mail","https://mail.pond.org","ana","…" as browsers and password managers export it
 _ROW = r"(?m)^(?:\"[^\"\n]{0,200}\",){1,3}\"https?://[^\"\n]{1,400}\",\"[^\"\n]{1,200}\",\"([^\"\n]{5,128})\"(?=,|\s*$)"
 
 
@@ -64,6 +69,7 @@ def find_http_credentials(text: str, low: str) -> Iterator[Span]:
 def find_url_passwords(text: str) -> Iterator[Span]:
     for match in compiled(_URL).finditer(text):
         user, password, host = match.groups()
+        # postgres://user:password@localhost/db is in every manual.
         plain = password.isalpha() or is_monotonous(password)
         local = (
             host in ("localhost", "127.0.0.1", "host", "hostname", "server", "db")
@@ -77,6 +83,7 @@ def find_url_passwords(text: str) -> Iterator[Span]:
             or (":" in password and not user)
         ):
             continue
+        # A placeholder, or the port of host:8080.
         if compiled(r".*\{.*\}.*|[\[%].*[\]%]|:.*|\d{1,5}").fullmatch(password) or (
             plain and (local or len(password) < 5)
         ):
@@ -100,6 +107,7 @@ def find_cookies(text: str, low: str) -> Iterator[Span]:
     """Yield the values of session cookies, and random values of other cookies."""
     for sign, pattern in _COOKIES:
         for header in compiled(pattern).finditer(low) if sign in low else ():
+            # The cookies are read from the text, because their values have capitals.
             for pair in compiled(_PAIR).finditer(text, *header.span(1)):
                 name, value = pair.groups()
                 if (
@@ -127,9 +135,8 @@ def is_basic_credential(value: str) -> bool:
 
 def find_command_passwords(text: str, low: str) -> Iterator[Span]:
     """Yield the passwords in command lines. `low` is the text in lower case."""
-    joined = text.replace("\\\r\n", "   ").replace(
-        "\\\n", "  "
-    )  # a command goes on after a backslash
+    # A command continues after a backslash. As many blanks, so that offsets stay the same.
+    joined = text.replace("\\\r\n", "   ").replace("\\\n", "  ")
     for start, end in find_option_lines(joined):
         words = set(compiled(r"[^\w.-]+").split(low[start:end]))
         for programs, pattern in compile_command_patterns():
@@ -155,7 +162,7 @@ def compile_command_patterns() -> list[tuple[frozenset[str], re.Pattern[str]]]:
     patterns = []
     for row in data.table(_FILE)["programs"]:
         names = row["names"].split()
-        programs = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+        programs = "|".join(map(re.escape, names))
         option = data.expand_references(_FILE, row["option"])
         pattern = rf"(?i:\b(?:{programs})(?:\.exe)?)(?=[ \t])[^\n|;&]{{0,400}}?{option}"
         patterns.append((frozenset(names) | {f"{name}.exe" for name in names}, re.compile(pattern)))
@@ -166,6 +173,7 @@ def find_option_values(
     text: str, pattern: re.Pattern[str], begin: int, stop: int
 ) -> Iterator[Span]:
     for match in pattern.finditer(text, begin, stop):
+        # The value is the group that matched: in quotes of two kinds, or without.
         start, end = match.span(match.lastindex or 0)
         value = text[start:end]
         is_quoted = text[start - 1 : start] in ("'", '"')
@@ -186,6 +194,7 @@ def is_real_value(text: str, start: int, value: str, *, is_quoted: bool) -> bool
         or low in _words_of("option_sentence")
     ):
         return False
+    # A short number is a port: mongosh -p 27017.
     if is_monotonous(value) or (value.isdigit() and len(value) < 6):
         return False
     return is_quoted or is_password(value) or not value.isalpha() or is_command(text, start)
@@ -231,6 +240,7 @@ def find_password_columns(text: str) -> Iterator[Span]:
             continue
         if len(cells) != width or width < 2:
             names = [text[begin:end].strip().lower() for begin, end in cells]
+            # In a sentence a blank follows each comma: name, password, host.
             is_heading = not _words_of("beside_passwords").isdisjoint(names) and not any(
                 text[begin : begin + 1] == " " for begin, _ in cells
             )

@@ -22,8 +22,11 @@ _CODE_CONTEXTS = {
 _CODE_CONTEXTS["puk"] = _CODE_CONTEXTS["pin"]
 # Words before a name that only a blank separates from its number.
 _OWNED = r"(?:(?<![a-z])(?:my|our|with|mit)[ ](?:(?:sim|card|bank|debit|phone|door)[ ])?|with[ ])$"
+# otpauth://totp/Pond:ana?secret=…&issuer=Pond, the content of a QR code
 _URI = r"otpauth://[^\s\"'<>]{1,300}?[?&]secret=([a-z2-7]{16,128})"
+# Words of a seed phrase (BIP-39).
 _SIZES = (24, 21, 18, 15, 12)
+# Between the words: blanks, commas, or the numbers of a list
 _GAP = r"[\s,;|*_`\"'\[\]-]{1,12}(?:\d{1,2}[.):]?[ \t]{0,4})?"
 _NAMES = ("mnemonic", "seed", "wallet", "recovery")
 _NAMED = (
@@ -32,8 +35,11 @@ _NAMED = (
     rf"((?:[a-z]{{3,12}}+{_GAP}){{11,24}}[a-z]{{3,12}}+)"
 )
 _WORD = r"[a-z]{3,12}"
+# Not git@github.com:acme/app.git
 _EMAIL = r"(?<![\w.+%-])[A-Za-z0-9][\w.+%-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,5}([A-Za-z]{2,24})(?![\w-])(?!:[\w~/])"
+# +49 151 2345 6789, +1 (415) 555-2671, 0044 20 7946 0958
 _PHONE = r"(?<![\w+.])(?<!\d )(?:\+|00)[1-9][\d ()./-]{6,22}\d(?!\w)"
+# 4111 1111 1111 1111 and, of American Express, 3782 822463 10005
 _CARD = (
     r"(?<![\w.-])(?<!\d )(?:[2-6]\d{3}(?:[ -]?\d{4}){2}[ -]?\d{1,4}(?:[ -]?\d{3})?"
     r"|3[47]\d{2}[ -]?\d{6}[ -]?\d{5}|3[0689]\d{2}[ -]?\d{6}[ -]?\d{4})(?![\w-]|\.\d| \d)"
@@ -44,6 +50,7 @@ _ISSUED = (
     r"|3(?:0[0-5]|[689]\d)\d{11}|(?:6011|65\d\d|64[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}"
     r"|(?:5018|5020|5038|5893|6304|6759|676[1-3])\d{8,15}"
 )
+# DE89 3704 0044 0532 0130 00
 _IBAN = r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])"
 _BEGIN, _END = r"(?<![\w.+-])", r"(?![\w-]|\.\d)"
 # Every number of _SHAPES contains this. A search for each shape takes far longer.
@@ -106,9 +113,8 @@ def find_codes(text: str, low: str) -> Iterator[Span]:
             if any(map(str.isdigit, match["groups"])):
                 yield *match.span("groups"), "recovery-code"
     for match in _pattern("app").finditer(low) if "app" in low and "password" in low else ():
-        if compiled("(?<![a-z])[^aeiouy -]{4}(?![a-z])").search(
-            match["app"]
-        ):  # generated, not four words
+        # Generated: hvzk qmra tfyl nbco. A sentence would have four words.
+        if compiled("(?<![a-z])[^aeiouy -]{4}(?![a-z])").search(match["app"]):
             yield *match.span("app"), "password"
     yield from find_pins(text, low)
     for match in compiled(_URI).finditer(low) if "otpauth://" in low else ():
@@ -121,6 +127,7 @@ def find_codes(text: str, low: str) -> Iterator[Span]:
 
 def find_seed_phrases(text: str, low: str) -> Iterator[Span]:
     """Yield the seed phrases of wallets. `low` is the text in lower case."""
+    # Twelve words of three letters have 47 characters.
     if len(text) < 47:
         return
     for name in _NAMES:
@@ -152,6 +159,7 @@ def find_personal_data(text: str, low: str) -> Iterator[Span]:
     yield from find_national_ids(text, low)
     if "+" in text or "00" in text:
         for match in compiled(_PHONE).finditer(text):
+            # A number has 8 to 15 digits (E.164), without the 00 before the country.
             size = sum(char.isdigit() for char in match[0]) - 2 * match[0].startswith("00")
             spaced = match[0][0] == "+" or any(char in " -/(" for char in match[0])
             if (
@@ -195,6 +203,7 @@ def is_personal_code(text: str, low: str, position: int, stem: str) -> bool:
     """Return whether the word means a personal code, not the pin of a connector."""
     before = low[max(0, position - 24) : position]
     is_word = not compiled(r"[a-z0-9_.]$").search(before)
+    # PIN in capitals is a number of a person. A pin may be one of a connector.
     if stem not in _CODE_CONTEXTS or (
         stem != "code" and is_word and text[position : position + 3].isupper()
     ):
@@ -213,6 +222,7 @@ def find_backup_codes(low: str, start: int, stop: int) -> Iterator[Span]:
         if not is_code_word(match[0]):
             break
         spans.append(match.span())
+    # A single short word with digits may be anything: backup code 503.
     if len(spans) > 1 or (spans and len(low[slice(*spans[0])].replace("-", "")) >= 8):
         yield from ((*span, "recovery-code") for span in spans)
 
@@ -226,12 +236,14 @@ def is_code_word(word: str) -> bool:
         plain
     ):
         return False
+    # Commit ids have 40 hexadecimal digits.
     return "-" in word or len(plain) < 40 or not is_hex(plain)
 
 
 def find_checked_phrases(low: str) -> Iterator[Span]:
     """Yield runs of words from the BIP-39 list that have a valid checksum."""
     words = compiled("[a-z]+").findall(low)
+    # Twelve words of the list in a row. Most texts have none, and this test takes no loop.
     if bytes(_SIZES[-1] * [1]) not in bytes(map(number_seed_words().__contains__, words)):
         return
     spans = [word.span() for word in compiled("[a-z]+").finditer(low)]
@@ -249,6 +261,7 @@ def find_checked_phrases(low: str) -> Iterator[Span]:
 
 def has_valid_checksum(numbers: list[int]) -> bool:
     """Check the last bits of a phrase against the SHA-256 of the others (BIP-39)."""
+    # Eleven times "abandon" and "about" is the phrase of every manual.
     if -1 in numbers or len(set(numbers)) < 8:
         return False
     from hashlib import sha256  # slow to import, and few texts need it
@@ -268,6 +281,7 @@ def number_seed_words() -> dict[str, int]:
 def find_addresses(text: str) -> Iterator[Span]:
     for match in compiled(_EMAIL).finditer(text):
         name, _, domain = match[0].lower().partition("@")
+        # GitHub writes commits with addresses such as ana@users.noreply.github.com.
         reserved = domain in ("example.com", "example.org", "example.net") or domain.startswith(
             "users.noreply."
         )

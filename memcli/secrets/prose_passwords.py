@@ -32,13 +32,18 @@ _OWN_IS = {
     "to": r"(?:hasło|heslo)$|\b(?:changed|changes?|sets?|reset|updated) ",
 }
 _EAST_ASIAN = "\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+# What follows the word in a question: "… should I use?", "… of the backup:"
 _QUESTION = r"[^\n?？]{0,80}[?？][ \t*_\"'”»]{0,4}$|[^\n.?]{0,60}:[ \t*]{0,3}$"
+# "Please send me the admin password."
 _TELL = r"\b(?:tell|give|send|enter|type|share|need|provide|nenn|gib|sag|schick|dime|donne|envoie|dimmi|geef|podaj)"
+# "Which password manager do you use?" asks for a name.
 _NO_ANSWER = (
     r"[ \t-]?(?:manager|hash|store|digest|polic|field|generator|vault|reset|provider|prompt|type|kdf|algorithm|length|"
     r"format|rule|tool|librar|plugin|strength|scheme|verwaltung|tresor)|[ \t](?:verwalte|speicher)"
 )
+# - **Ana Silva:** at the beginning of an answer
 _SPEAKER = r"[ \t>*_-]{0,6}(?:[^\W\d_][\w ]{0,24}[*_]{0,2}:[*_]{0,2}[ \t]+)?"
+# "Take … please" is an answer; a longer text has other words with digits.
 _WORDS_OF_ANSWER = 7
 _LONGEST_ANSWER = 120
 
@@ -61,9 +66,11 @@ def find_announcements(low: str) -> Iterator[tuple[int, int]]:
         position = low.find(name)
         while position >= 0:
             end = position + len(name)
+            # Passwords and passwordless announce no value.
             if not compiled(r"[a-zäöüß]").match(low, end):
                 yield position, end
             position = low.find(name, end)
+    # This pattern is slow, and few texts have one of these words.
     if any(first in low for first in sort_words("first")):
         for match in _pattern("spaced_names").finditer(low):
             yield match.span()
@@ -76,6 +83,7 @@ def find_value_before(text: str, begin: int, end: int) -> tuple[int, int] | None
     if match is None:
         return None
     is_english = match["as"].lower() in ("as", "for")
+    # use 1Password as the password manager
     if is_english and _pattern("no_value").match(text, end):
         return None
     value = match["value"]
@@ -108,6 +116,7 @@ def find_values_after(text: str, end: int) -> Iterator[tuple[int, int]]:
     before = text[max(0, end - 120) : end].rpartition("\n")[2]
     if is_given_as_password(value, match, _pattern("ends").match(text, stop) is not None, before):
         yield start, stop
+        # the password was changed from … to …
         if match["old"] and is_mixed(match["old"]):
             yield match.span("old")
 
@@ -121,6 +130,7 @@ def find_passphrase(text: str, begin: int, end: int) -> tuple[int, int] | None:
         return None
     words = match["words"].split()
     telling = [word for word in words if describes_password(word)]
+    # A sentence about a passphrase has more such words, and none of mixed case.
     if len(telling) > 1 or not any(
         len(word) > 3 and word not in telling and is_mixed(word) for word in words
     ):
@@ -153,6 +163,7 @@ def is_given_as_password(value: str, match: re.Match[str], is_last: bool, before
     verb = (match["is"] or "").lower()
     if not compiled(rf"(?i){_OWN_IS.get(verb, '')}").search(before):
         return False
+    # password is case-sensitive, two-factor
     parts = [part for part in re.split(r"[-_.+/@#!?*&,;:]+", value) if part]
     if (
         not parts
@@ -165,6 +176,7 @@ def is_given_as_password(value: str, match: re.Match[str], is_last: bool, before
     ) is not None
     if is_jumbled(value) or (compiled(r"\w[!#$%^?&*]+\w").search(value) and is_password(value)):
         return not is_code
+    # Not the ticket SHOP-123, and no 12, 8-12 or 30days.
     if any(char.isdigit() for char in value):
         return len(value) >= 5 and not compiled(
             r"[A-Z]{1,10}-\d+|\d+[-–.,:/\d]*[A-Za-z%°]{0,12}"
@@ -175,6 +187,7 @@ def is_given_as_password(value: str, match: re.Match[str], is_last: bool, before
         or (match["assign"] or "").strip() in ("|", "-", "–", "—")
     ):
         return False
+    # From here on the value is an ordinary word. Only a plain statement makes it a password.
     if is_code or match["it"] or match["old"] or verb in ("should be", "will be", "would be"):
         return False
     return (
@@ -230,6 +243,7 @@ def find_answer(text: str) -> tuple[int, int] | None:
 
 def find_answered_passwords(text: str) -> Iterator[Span]:
     """Yield the answers in lines that follow a question for a password."""
+    # Going through the lines is slow, and few texts have a question at the end of one.
     if not compiled(r"[?？][ \t*_]{0,4}\n").search(text):
         return
     start, is_asked = 0, False

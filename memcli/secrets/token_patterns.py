@@ -26,11 +26,15 @@ from .value_classifier import (
     is_uuid,
 )
 
+# A backslash, the mark of a quoted mail (> ) or two adjacent literals ("first" + "second")
 _BREAK = r"(?:[ \t]*\\?\r?\n[ \t]*(?:[>#*|/+-]{1,2}[ \t]+)?|[\"'][ \t]*[+.\\]?[ \t]*\n[ \t]*[+.]?[ \t]*[\"'])"
 _WORD = r"[A-Za-z0-9_.:%+/=~-]"
+# RSA PRIVATE KEY-----, PGP PRIVATE KEY BLOCK-----
 _EDGE = r"(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 _GLUE = r"(?:\s|\\[nr]|[>#*|\"',+\\])"
+# A line of base64, the checksum of PGP (=aB3d), or a header: Proc-Type: 4,ENCRYPTED
 _LINE = r"(?:[A-Za-z0-9+/=]{16,}+|=[A-Za-z0-9+/]{4}|[A-Z][A-Za-z-]{2,20}: [^\n\\]{0,80}+)"
+# Groups are atomic, not possessive: with these, Python 3.11.2 (Debian 12) left the last line.
 # The header alone is enough; body and footer go with it, also escaped in JSON, indented, or cut short.
 _PRIVATE_KEY = (
     f"-----BEGIN {_EDGE}(?>(?:(?>{_GLUE}+){_LINE}){{0,600}})"
@@ -42,9 +46,8 @@ _UNKNOWN = (
     r"([A-Za-z0-9]{28,256}(?:[-_.][A-Za-z0-9]{6,256}){0,3}|[A-Za-z0-9_-]{36,256})(?![A-Za-z0-9_/-])"
 )
 _SPACED = {code: " " for code in range(128) if not chr(code).isalnum()}
-_DIGESTS = frozenset(
-    (22, 27, 32, 43, 64, 86)
-)  # the lengths of digests in base64url, which may begin like a prefix
+# The lengths of digests in base64url, which may begin like a prefix.
+_DIGESTS = frozenset((22, 27, 32, 43, 64, 86))
 
 
 class TokenRule(NamedTuple):
@@ -92,6 +95,7 @@ def find_tokens(text: str) -> Iterator[Span]:
         yield from (
             (m.start(), m.end(), "private-key") for m in compiled(_PRIVATE_KEY).finditer(text)
         )
+    # Every token is longer. The rules are tried on few words only.
     words = [word for word in text.split() if len(word) > 12]
     lines = text.split("\n")
     ends, broken = find_line_ends(lines)
@@ -111,6 +115,7 @@ def find_line_ends(lines: list[str]) -> tuple[list[str], list[int]]:
     ends, broken = [], []
     for number, (line, after) in enumerate(pairwise(lines)):
         if " " not in line[-6:-3]:
+            # A token that begins here may have too few characters on this line to be in the words.
             ends.append(line[-15:])
             if (
                 " " not in line[-13:-3]
@@ -164,6 +169,7 @@ def find_over_lines(text: str, start: int, rule: TokenRule) -> Iterator[Span]:
     for count in range(2, len(places) + 1):
         whole = "".join(text[begin:end] for begin, end in places[:count])
         match = pattern.search(whole)
+        # It must cross the end of the first line. Other matches are found where they begin.
         if match and match.start() < places[0][1] - start < match.end():
             begin, end = (translate_offset(places, offset) for offset in match.span(pattern.groups))
             if is_real_token(match[pattern.groups], rule):
@@ -199,6 +205,7 @@ def find_long_over_lines(text: str, lines: list[str], broken: list[int]) -> Iter
     """Yield long words that are broken over two lines."""
     ends = list(accumulate(len(line) + 1 for line in lines))
     for number in broken:
+        # Backwards from the end of the line, because a search would begin at each word.
         last = compiled(r"[ \t\r\\+\"']{0,6}([\w.:~-]{13,160})").match(lines[number][:-180:-1])
         end = ends[number] - 1
         if last and is_continued(text, end - last.start(1)):
@@ -219,6 +226,7 @@ def find_unknown_over_lines(text: str, places: list[tuple[int, int]]) -> Iterato
 
 def is_generated(match: re.Match[str]) -> bool:
     """Return whether the tail is random, and not a digest or an identifier."""
+    # price_1… and toolu_01… are random too, and public.
     first = compiled("[a-z0-9]+").match(match[1].lower())
     if (
         len(match[0]) in _DIGESTS
@@ -271,6 +279,7 @@ def find_wrapped_end(text: str, start: int, end: int) -> int:
     for _ in range(12):
         more = compiled(f"{_BREAK}([A-Za-z0-9_.+/-]{{6,400}}={{0,2}})(?![=:])").match(text, end)
         if (
+            # A digest, a date or a sentence in the next line is no continuation.
             more is None
             or is_uuid(more[1])
             or is_hex(more[1]) != digits

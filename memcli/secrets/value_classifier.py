@@ -15,6 +15,7 @@ Span = tuple[int, int, str]
 
 _FILE = "secrets.toml"
 _pattern = partial(data.pattern, _FILE)
+# 30days, 4GB, Garden, garden, URLs
 _WORDY = r"\d+(?:[a-z]{0,12}|[A-Z]{0,3})|[^\W\d_]?(?:(?-i:[^\W\d_A-Z]+)|[A-Z]+s?)|[^\W\d_]"
 # Values in the place of a secret that are none, however random they look.
 _REFERENCES = (
@@ -92,6 +93,7 @@ def is_stand_in(value: str) -> bool:
 
 def is_monotonous(value: str) -> bool:
     """Return whether a value is filler, such as a repeated letter or the alphabet."""
+    # abcdefghijkl and 1234567890abcdef are the keys of manuals.
     letters = [ord(char) for char in value if char.isalnum()]
     if len(letters) < 12:
         return len(set(value)) < 3
@@ -122,6 +124,7 @@ def is_random(value: str, least: int = 16) -> bool:
         return False
     if count_changes(value) < len(value) * 0.2 or is_code(value):
         return False
+    # A random value has digits in several places, a name such as python3 in one.
     groups = len(compiled("[0-9]+").findall(value))
     if groups >= 2 + (len(value) > 64):
         return True
@@ -150,21 +153,25 @@ def is_password(value: str) -> bool:
         return True
     if not any(char.isalpha() for char in value) or consists_of_words(value.rstrip("!?.,*+")):
         return False
+    # A sign at the end may be the end of the sentence.
     inner = len(_SIGNS.intersection(value[:-1]))
     return any(char.isdigit() for char in value) or inner >= 2 or (inner == 1 and len(value) >= 8)
 
 
 def is_jumbled(value: str) -> bool:
     """Return whether letters have a case that no word has: `srCoAqUvlPaJ`, not `userPassword`."""
+    # The O of userOAuth is a single capital, as in a random value.
     value = value.rstrip("!?.").replace("OAuth", "Oauth")
     if not 8 <= len(value) <= 64 or not value.isalpha():
         return False
     cases = "".join("U" if char.isupper() else "l" for char in value)
     for part in compiled("U+(?!l)|U?l+").finditer(cases):
         word = value[part.start() : part.end()].lower()
+        # The last capital of srCoAqUvlPaJ begins no word.
         if part[0] == "U" and part.start() > 0:
             return True
         is_whole = part[0] == cases or len(word) == 1 or part[0][-1] == "U"
+        # A part without a vowel is no word, except for abbreviations such as pwd and html.
         if not is_whole and _VOWELS.isdisjoint(word) and word not in data.words(_FILE, "clipped"):
             return True
     return False
@@ -174,11 +181,9 @@ def is_mixed(value: str) -> bool:
     """Return whether letters are mixed with digits or case: `9xKq`, not `v2` or `base64`."""
     if is_jumbled(value):
         return True
-    if (
-        is_stand_in(value)
-        or is_expression(value)
-        or compiled(r"[A-Z]{1,10}-\d+|[A-Z\d]+(?:_[A-Z\d]+)+").fullmatch(value)
-    ):
+    # SHOP-123 is a ticket, MAX_RETRIES_2 a constant.
+    is_name = compiled(r"[A-Z]{1,10}-\d+|[A-Z\d]+(?:_[A-Z\d]+)+").fullmatch(value)
+    if is_name or is_stand_in(value) or is_expression(value):
         return False
     parts = [part for part in re.split(r"[-_.+/@#!?*&,;:]+", value) if part]
     letters, digits = any(map(str.isalpha, value)), any(map(str.isdigit, value))
@@ -193,6 +198,7 @@ def is_fragment(value: str) -> bool:
         or count_changes(value) * 5 < len(value)
     ):
         return False
+    # Not the 2026-11-21, v2.0.1 or OAuth2 at the beginning of an ordinary line.
     if re.search("[0-9]", value):
         return count_changes(value) >= 2 and not consists_of_words(value)
     return len(value) >= 12 and len(compiled("[aeiouAEIOU]").findall(value)) * 3 < len(value)
@@ -218,9 +224,8 @@ def consists_of_words(value: str) -> bool:
 
 def strip_end(value: str) -> str:
     """Return an unquoted value without the punctuation or parameter that ends it."""
-    value = (
-        compiled(r"[;,|](?=[A-Za-z_ ][\w -]*[=:]|$)")
-        .split(value, maxsplit=1)[0]
-        .rstrip(".,;:|*_\\]}")
-    )
+    # Pwd=…;Encrypt=yes
+    value = compiled(r"[;,|](?=[A-Za-z_ ][\w -]*[=:]|$)").split(value, maxsplit=1)[0]
+    value = value.rstrip(".,;:|*_\\]}")
+    # A bracket that the value did not open is that of the sentence.
     return value.rstrip(").,;") if value.endswith(")") and "(" not in value else value
