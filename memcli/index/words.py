@@ -21,8 +21,9 @@ UNSPACED = (
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
 # getUserName, web2, snake_case, 2,100, e-mail
+# Each alternative starts at a word. Otherwise a long word would be read from each of its letters.
 HIDDEN = re.compile(
-    r"\b(?=\w*(?:[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|_|\d,\d{3}))[\w,]+|\w+-\w+(?:-\w+)?"
+    r"\b(?=\w*(?:[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|_|\d,\d{3}))[\w,]+|\b\w+-\w+(?:-\w+)?"
 )
 # HTTPServer2 consists of HTTP, Server and 2.
 PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")

@@ -201,3 +201,10 @@ def save_finding(name: str, texts: tuple[str, ...]) -> None:
         old.unlink()
     data = json.dumps(texts, indent=1)
     (folder / f"new-{hashlib.sha256(data.encode()).hexdigest()[:8]}.json").write_text(f"{data}\n")
+
+
+def test_a_word_of_a_million_letters_is_read_once() -> None:
+    # Reading it again from each of its letters would take hours.
+    word = "x" * 1_000_000
+    assert split_query(word) == {word: 1}
+    assert build_index_text(word) == word
