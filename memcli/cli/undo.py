@@ -1,10 +1,13 @@
 """Revert commands (`undo`), and list and extend the history of the memory (`history`)."""
 
+from pathlib import PurePath
+from shlex import quote
 from typing import Annotated
 
 from typer import Argument, Option
 
 from ..api import (
+    CommonOptions,
     Context,
     NotFoundError,
     RejectedError,
@@ -76,7 +79,33 @@ def run_undo(
     lines = [f"{action} {shown.number} ({shown.command}): {text}"]
     if not done.paths:
         lines.append("  nothing changed: its files were reverted or deleted already")
-    return Result(data, lines)
+    return Result(data, lines, messages=find_other_half(context, workspace, shown, redo))
+
+
+def find_other_half(
+    context: Context, workspace: Workspace, record: Record, redo: bool
+) -> list[str]:
+    """Return a message about the rest of a move, which another workspace has in its own log."""
+    moved = list_moved_files(record)
+    if not moved:
+        return []
+    everywhere = context._replace(common=CommonOptions(scope="all"))
+    for other in open_all(everywhere):
+        records = read_log(other)
+        undos = {item.undoes: item.number for item in records}
+        for item in records if other.root != workspace.root else []:
+            number = undos.get(item.number, 0) if redo else item.number
+            is_same_state = not redo and item.number in find_undone_numbers(records)
+            if number and not is_same_state and moved & list_moved_files(item):
+                place = "--scope user" if other.is_own else f"--workspace {quote(str(other.root))}"
+                return [f"the command also changed {other.root}: mem undo {number} {place}"]
+    return []
+
+
+def list_moved_files(record: Record) -> set[str]:
+    """Return the names of the files that an edit created or deleted: only a move does that."""
+    changes = record.changes if record.command == "edit" else ()
+    return {PurePath(item.path).name for item in changes if None in (item.before, item.after)}
 
 
 def run_history(

@@ -291,3 +291,21 @@ def test_the_own_workspace_labels_memories_with_the_project(tmp_path: Path) -> N
     assert '"project": "shop"' in mem(
         tmp_path / "shop", "ls", "--scope", "user", "--json", "project"
     )
+
+
+def test_undoing_half_of_a_move_names_the_other_half(tmp_path: Path) -> None:
+    """A move changes two workspaces, and each of them has its own undo log."""
+    workspace = make_workspace(tmp_path)
+    mem(tmp_path, "write", "Tea at four.", *USER)
+    mem(tmp_path, "edit", "tea", "--scope", "user")
+    message = run_mem(tmp_path, "undo")[2]
+    assert message.startswith(f"mem: the command also changed {tmp_path}/home/")
+    assert message.endswith(": mem undo 1 --scope user\n")
+    # Both halves are undone then, so nothing is left to say.
+    assert run_mem(tmp_path, "undo", "1", "--scope", "user")[2] == ""
+    assert mem(tmp_path, "ls", "--scope", "user", code=1) == ""
+    message = run_mem(tmp_path, "undo", "--redo", "--scope", "user")[2]
+    _, _, command = message.rstrip().partition(f"{workspace.root}: mem ")
+    assert run_mem(tmp_path, *command.split())[2] == ""
+    assert mem(tmp_path, "ls", "--scope", "project", code=1) == ""
+    assert mem(tmp_path, "ls", "--scope", "user").count("Tea at four.") == 1
