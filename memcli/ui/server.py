@@ -9,7 +9,6 @@ every port of this machine.
 import sys
 import threading
 from collections.abc import Callable
-from functools import partial
 from glob import escape
 from hmac import compare_digest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -93,6 +92,8 @@ def read_image(request: Request) -> Image:
 
 View = Callable[[Request], Page | Image | str]
 """A view returns what to show; an action returns the address to show next."""
+Answer = tuple[int, bytes, dict[str, str]]
+"""The status, body and headers that are sent to the browser."""
 VIEWS: dict[str, View] = {
     "memories": show_memories,
     "memory": show_memory,
@@ -155,15 +156,15 @@ class PageServer(ThreadingHTTPServer):
         """An address that works once. Other users see the arguments of a program that starts."""
         return f"http://{self.host}/open/{self.ticket}"
 
-    def run(self, function: Callable[[Request], Any], request: Request) -> Any:
-        """Call a function with the workspaces as they are now, and close them."""
+    def call_view(self, view: View, request: Request) -> Answer:
+        """Call a view or an action with the workspaces as they are now, and close them."""
         cleanups: list[Callable[[], None]] = []
         with self.lock:
             context = self.context._replace(cleanups=cleanups)
             try:
                 request.counts = self.counts
                 request.workspaces = [add_gates(workspace) for workspace in open_all(context)]
-                return function(request)
+                return build_answer(view, request)
             finally:
                 for cleanup in cleanups:
                     cleanup()
@@ -219,18 +220,18 @@ class Handler(BaseHTTPRequestHandler):
             raise RefusedError(403, "not sent by the page")
 
     def check_token(self, path: str) -> str:
-        """Return the name behind the token. Raises RefusedError."""
+        """Return the name behind the token, empty for the first view. Raises RefusedError."""
         first, _, name = path.removeprefix("/").partition("/")
         ticket = self.server.ticket
         if first == "open" and ticket and compare_digest(name.encode(), ticket.encode()):
             self.server.ticket = ""
-            return self.server.url
+            return ""
         if not compare_digest(first.encode(), self.server.token.encode()):
             raise RefusedError(403, "open the address that mem ui printed")
         return name
 
     def get(self, name: str, query: dict[str, str]) -> None:
-        if name in ("", self.server.url):
+        if not name:
             self.send(303, b"", {"Location": f"/{self.server.token}/memories"})
         elif name in FILES:
             # The token, and with it the address, is new in each run.
@@ -250,16 +251,16 @@ class Handler(BaseHTTPRequestHandler):
             raise RefusedError(413, "too long for the page: edit the file")
         body = self.rfile.read(int(size)).decode("utf-8", "replace")
         form = dict(parse_qsl(body, keep_blank_values=True, errors="replace"))
-        self.server.counts.clear()
         self.show(ACTIONS[name], Request(name, {**query, **form}))
+        self.server.counts.clear()
 
-    def show(self, function: View, request: Request) -> None:
+    def show(self, view: View, request: Request) -> None:
         """Send what a view or an action returns."""
         try:
-            answer = self.server.run(partial(build_answer, function), request)
+            status, body, headers = self.server.call_view(view, request)
         except MemError as error:  # there is no workspace any more
             raise RefusedError(get_status(error), f"{error.message}\n{error.hint}") from None
-        self.send(*answer)
+        self.send(status, body, headers)
 
     def send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
         self.send_response(status)
@@ -269,10 +270,10 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def build_answer(function: View, request: Request) -> tuple[int, bytes, dict[str, str]]:
-    """Call a view or an action, and return the status, body and headers of the answer."""
+def build_answer(view: View, request: Request) -> Answer:
+    """Call a view or an action, and return the answer to the browser."""
     try:
-        result = function(request)
+        result = view(request)
     except MemError as error:
         result = build_error_page(request, error)
     if isinstance(result, str):
