@@ -3,6 +3,7 @@
 Lines come from every file, through the gate of the index.
 """
 
+import os
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -12,8 +13,8 @@ from typing import Any, NamedTuple
 
 from ..errors import NotFoundError, RejectedError, UsageError
 from ..formats import fold_name, shorten
-from ..index import Filter, Index, IndexedEntry, build_sql, open_index
-from ..store import Workspace
+from ..index import Filter, Index, IndexedEntry, build_sql, open_index, read_ignored_patterns
+from ..store import Workspace, is_ignored, read_file
 
 ID_PART = re.compile(r"(?:mem_)?[0-9a-z]{6,16}|mem_[0-9a-z]+")
 # Three letters of Latin script, such as `Ana`, or one Chinese character. Shorter parts are typos.
@@ -39,7 +40,7 @@ def find_named(index: Index, name: str, *, accept_parts: bool = True) -> NamedFi
 
     A whole name counts before a part of one.
     """
-    finders = [find_by_id_part, find_by_path, find_by_name]
+    finders = [find_by_id_part, find_by_path, find_by_name, find_conflicted]
     for find in [*finders, find_by_part] if accept_parts else finders:
         named = find(index, name.strip())
         if named is not None:
@@ -55,8 +56,19 @@ def get_named(index: Index, name: str) -> NamedFile:
     """Return the file that a name means. Raises NotFoundError."""
     named = find_named(index, name)
     if named is None:
-        raise NotFoundError(f"no memory {name!r}", f"search for it: mem search {name!r}")
+        raise build_missing_error(index.workspace, name)
     return named
+
+
+def build_missing_error(workspace: Workspace, name: str) -> NotFoundError:
+    """Return the error for a name that leads to no file which mem reads."""
+    patterns = read_ignored_patterns(workspace)
+    for path in [*list_paths(workspace, name), *list_paths(workspace, f"{name}.md")]:
+        if is_ignored(patterns, path) and read_file(workspace, path) is not None:
+            is_ours = is_ignored(workspace.settings["index.exclude"], path)
+            excluder = "index.exclude" if is_ours else "an ignore file or Obsidian's settings"
+            return NotFoundError(f"{path} is excluded by {excluder}, so mem does not read it")
+    return NotFoundError(f"no memory {name!r}", f"search for it: mem search {name!r}")
 
 
 def get_entry(index: Index, name: str) -> IndexedEntry:
@@ -96,6 +108,16 @@ def find_by_id_part(index: Index, name: str) -> NamedFile | None:
     return choose_entry(index, name, entries)
 
 
+def find_conflicted(index: Index, name: str) -> NamedFile | None:
+    """Find a file with conflict markers by its id, which the index does not have."""
+    if not ID_PART.fullmatch(name):
+        return None
+    for (path,) in index.run("select path from problems where code = 'conflict'"):
+        if re.search(f"(?m)^id: .*{name}", read_file(index.workspace, path) or ""):
+            return NamedFile(path, None)
+    return None
+
+
 def find_by_path(index: Index, name: str) -> NamedFile | None:
     """Find a path relative to the workspace, to `entries/`, or to the working folder."""
     path = find_file_path(index, name)
@@ -113,16 +135,20 @@ def find_by_path(index: Index, name: str) -> NamedFile | None:
 
 def find_file_path(index: Index, name: str) -> str | None:
     """Return the path in the workspace that a path in a command means."""
-    workspace = index.workspace
-    candidates = [name, f"{workspace.entries_folder}{name}"]
-    absolute = Path(workspace.context.folder.resolve(), name)
-    if absolute.is_relative_to(workspace.root):
-        candidates.append(absolute.relative_to(workspace.root).as_posix())
-    for candidate in candidates:
-        path = str(PurePosixPath(candidate))
+    for path in list_paths(index.workspace, name):
         if index.run("select 1 from files where path = ?", (path,)).fetchone():
             return path
     return None
+
+
+def list_paths(workspace: Workspace, name: str) -> list[str]:
+    """Return the paths in the workspace that a path in a command may mean."""
+    paths = [name, f"{workspace.entries_folder}{name}"]
+    # Without `..`, which the path of a file in a subfolder may have.
+    absolute = Path(os.path.normpath(workspace.context.folder.resolve() / name))
+    if absolute.is_relative_to(workspace.root):
+        paths.append(absolute.relative_to(workspace.root).as_posix())
+    return [str(PurePosixPath(path)) for path in paths]
 
 
 def find_by_name(index: Index, name: str) -> NamedFile | None:

@@ -7,7 +7,7 @@ import pytest
 from memcli.errors import UsageError
 from memcli.index.index import Index, open_index
 from memcli.search.names import SHORTEST_PART, find_named
-from tests.helpers import make_workspace, put
+from tests.helpers import make_workspace, put, run_mem
 
 ENTRY = "---\nid: {}\ntitle: {}\naliases: [{}]\n---\n\nA text.\n"
 ENTRIES = {
@@ -72,3 +72,15 @@ def test_a_short_part_and_a_query_find_nothing(tmp_path: Path) -> None:
     index = build_index(tmp_path)
     assert find_named(index, "pu") is None
     assert find_named(index, "pump", accept_parts=False) is None
+
+
+def test_a_memory_with_conflict_markers_is_found_by_its_id(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    markers = "<<<<<<< HEAD\nTea at four.\n=======\nTea at five.\n>>>>>>> other\n"
+    put(workspace, "entries/tea.md", f"---\nid: mem_01m5c2b9k4aaaaaa\n---\n\n{markers}")
+    for words in (["read", "aaaaaa"], ["forget", "aaaaaa"], ["write", "Tea.", "--id", "aaaaaa"]):
+        code, output, errors = run_mem(tmp_path, *words)
+        assert "entries/tea.md:5: a git conflict marker: resolve the conflict" in errors, words
+    code, _, errors = run_mem(tmp_path, "edit", "aaaaaa", "--replace", markers, "Tea at six.\n")
+    assert code == 0, errors
+    assert run_mem(tmp_path, "read", "aaaaaa")[1].endswith("Tea at six.\n")
