@@ -1,5 +1,6 @@
 """mem sync: exchange memories with other machines. mem merge-driver: merge them for git."""
 
+from contextlib import suppress
 from typing import Annotated
 
 from typer import Argument, Option
@@ -58,10 +59,8 @@ def run_sync(
 
 def configure_driver(context: Context, workspace: Workspace) -> None:
     """Let `git pull` use the merge driver, if mem is installed."""
-    try:
+    with suppress(MemError):
         install_driver(workspace, find_program(context))
-    except MemError:
-        return
 
 
 def render_sync(context: Context, done: SyncResult, *, dry_run: bool) -> Result:

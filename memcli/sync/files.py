@@ -66,7 +66,7 @@ ATTRIBUTES = ("*.md merge=mem", "purged.txt merge=mem", "mem.yaml merge=mem")
 Files = dict[str, Blob | None]
 """Files of a merged tree by path. None means that the file is deleted."""
 # If a driver cannot run, git counts the file as merged. The last command marks conflicts instead.
-COMMAND = (
+DRIVER = (
     "{program} merge-driver %O %A %B %L %P; code=$?; test $code = 0 && exit 0;"
     " test $code = {conflict} && exit 1;"
     " git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B"
@@ -149,18 +149,15 @@ def share_attributes(workspace: Workspace) -> None:
         commit_one(workspace, "init", [change], actor="hook")
 
 
-def install_driver(workspace: Workspace, program: Sequence[str]) -> bool:
-    """Add the driver to the configuration of this clone, if possible.
+def install_driver(workspace: Workspace, program: Sequence[str]) -> None:
+    """Add the driver to git's configuration of this clone, if possible.
 
     A clone brings .gitattributes along, but no commands: git would not run them.
     """
-    command = COMMAND.format(program=shlex.join(program), conflict=CONFLICT_CODE)
-    try:
-        for name, value in (("name", "Merge memories"), ("driver", command)):
-            run_git(workspace.root, "config", f"merge.mem.{name}", value)
-    except (NotFoundError, BusyError):
-        return False
-    return True
+    command = DRIVER.format(program=shlex.join(program), conflict=CONFLICT_CODE)
+    with suppress(NotFoundError, BusyError):
+        run_git(workspace.root, "config", "merge.mem.name", "Merge memories")
+        run_git(workspace.root, "config", "merge.mem.driver", command)
 
 
 def list_pending(workspace: Workspace, repository: Repository) -> tuple[list[str], list[Conflict]]:
@@ -186,13 +183,14 @@ def list_pending(workspace: Workspace, repository: Repository) -> tuple[list[str
 def list_changed_files(workspace: Workspace, repository: Repository) -> list[str]:
     """Return the files of the memory that differ from the last commit."""
     names = (*OWN_FILES, "MEMORY.md", "HISTORY*.md", "purged.txt", "entries", "notes")
-    names_in_git = [f"{workspace.prefix}{name}" for name in names]
-    names_in_git += workspace.settings["index.include"]
-    names_in_git += ["mem.yaml", "*.md"] if workspace.is_vault else []
+    patterns = [f"{workspace.prefix}{name}" for name in names]
+    patterns += workspace.settings["index.include"]
+    if workspace.is_vault:
+        patterns += ["mem.yaml", "*.md"]
     ignored = read_ignored_patterns(workspace)
     options = ("--porcelain", "-z", "--untracked-files=all", "--no-renames")
     paths = []
-    for row in repository.run("status", *options, "--", *names_in_git).split("\0"):
+    for row in repository.run("status", *options, "--", *patterns).split("\0"):
         path = row[3:]
         is_own = path.removeprefix(workspace.prefix) in OWN_FILES
         # A file that git has already is sent, so that the next merge can overwrite it.
