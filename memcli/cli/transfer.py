@@ -107,7 +107,10 @@ def run_export(
 
 
 def choose_format(file: str, name: str) -> str:
-    """Return the format that the user names, or that of the file's name. Raises UsageError."""
+    """Return the format that the user names, or that of the file's name.
+
+    Raises UsageError.
+    """
     if name and name not in FORMATS:
         raise UsageError(f"unknown format {name!r}", f"one of: {', '.join(FORMATS)}")
     if name == "okf" and file == "-":
@@ -171,7 +174,10 @@ def write_folder(name: str, target: Path, files: Iterator[TransferFile]) -> None
 
 
 def render_all(index: Index, files: Sequence[ExportedFile]) -> Iterator[str]:
-    """Return the document with the active memories. The index has passed them through the gate."""
+    """Return the document with the active memories.
+
+    The index has passed them through the gate.
+    """
     entries = {entry.path: entry for entry in index.list_entries("status = 'active'")}
     chosen = [file.path for file in files if file.path in entries]
     texts = [(entries[path], get_body(index.read_text(path) or "")) for path in chosen]
@@ -252,7 +258,10 @@ def run_import(
 
 
 def describe_rejection(item: Rejection) -> str:
-    """Return one line. Names in a hostile archive have line ends, or 300 letters."""
+    """Return one line.
+
+    Names in a hostile archive have line ends, or 300 letters.
+    """
     names = [item.place]
     if item.path and item.place not in item.path:
         names.append(item.path)

@@ -73,7 +73,10 @@ def find_style(lines: Iterable[str]) -> tuple[str, bool] | None:
 
 
 def read_text(text: str, zone: tzinfo) -> Transcript:
-    """Return the conversation in a text. It has no events if the text is not a chat."""
+    """Return the conversation in a text.
+
+    It has no events if the text is not a chat.
+    """
     transcript = Transcript(NAME)
     lines = text.splitlines()
     style = find_style(lines)

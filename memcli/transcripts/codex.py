@@ -32,7 +32,10 @@ REQUEST = "## My request for Codex:"
 
 
 def is_line(data: JsonObject) -> bool:
-    """Return whether an object is a line of a rollout. Older releases write items only."""
+    """Return whether an object is a line of a rollout.
+
+    Older releases write items only.
+    """
     if data.get("type") in ENVELOPES and "payload" in data:
         return True
     if "record_type" in data or data.get("type") in CALLS:
@@ -59,7 +62,10 @@ def read_lines(lines: Iterable[JsonObject]) -> Transcript:
 
 
 def remove_summary(transcript: Transcript, context: str) -> None:
-    """Remove the answer that a compaction asked for. Its new context ends with that answer."""
+    """Remove the answer that a compaction asked for.
+
+    Its new context ends with that answer.
+    """
     if not transcript.events:
         return
     last = transcript.events[-1]

@@ -119,7 +119,10 @@ def read_composer(database: Path, name: str, data: JsonObject) -> dict[str, Any]
 
 
 def parse_object(value: Any) -> dict[str, Any]:
-    """Return an object from its JSON. Damaged JSON counts as an empty object."""
+    """Return an object from its JSON.
+
+    Damaged JSON counts as an empty object.
+    """
     try:
         data = json.loads(value)
     except (TypeError, ValueError, RecursionError):

@@ -85,7 +85,7 @@ def read_member(archive: "ZipFile", member: "ZipInfo", problems: list[str]) -> I
 
 
 def read_conversations(file: TextIO, problems: list[str]) -> Iterator[Transcript]:
-    """Yield the conversations of a `conversations.json`, or of one with a single conversation."""
+    """Yield the conversations of an export, which may have only one."""
     number = 0
     try:
         for number, value in enumerate(read_values(file), 1):
@@ -146,7 +146,10 @@ def read_chatgpt(data: JsonObject) -> Transcript:
 
 
 def is_hidden(message: JsonObject) -> bool:
-    """Return whether ChatGPT does not show a message. One of weight 0 was replaced."""
+    """Return whether ChatGPT does not show a message.
+
+    One of weight 0 was replaced.
+    """
     metadata = get_object(message, "metadata")
     is_flagged = any(metadata.get(flag) is True for flag in HIDDEN_FLAGS)
     return is_flagged or message.get("weight") == 0
@@ -166,7 +169,10 @@ def find_chatgpt_messages(data: JsonObject) -> list[JsonObject]:
 
 
 def find_branch(nodes: Mapping[str, JsonObject], leaf: str, parent_key: str) -> list[JsonObject]:
-    """Return the nodes of a tree from the root to a leaf. A damaged export can have a cycle."""
+    """Return the nodes of a tree from the root to a leaf.
+
+    A damaged export can have a cycle.
+    """
     branch: dict[str, JsonObject] = {}
     while leaf in nodes and leaf not in branch:
         branch[leaf] = nodes[leaf]
@@ -213,7 +219,10 @@ def read_claude(data: JsonObject) -> Transcript:
 
 
 def find_claude_messages(data: JsonObject) -> list[JsonObject]:
-    """Return all messages, or those of the chosen branch. Older exports have no branches."""
+    """Return all messages, or those of the chosen branch.
+
+    Older exports have no branches.
+    """
     messages = get_objects(data, "chat_messages")
     if not any(message.get("parent_message_uuid") for message in messages):
         return messages

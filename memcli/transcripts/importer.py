@@ -127,7 +127,10 @@ def add_ids(events: Iterable[dict[str, Any]]) -> None:
 
 
 def build_session_id(path: Path, transcript: Transcript) -> str:
-    """Return an id for a conversation without one. Two chats may have the same file name."""
+    """Return an id for a conversation without one.
+
+    Two chats may have the same file name.
+    """
     if path.name == EVENTS:
         return path.parent.name  # of another workspace of ours
     first_id = str(transcript.events[0].get("id"))

@@ -113,7 +113,10 @@ def read_stored_conversation(path: Path, problems: list[str]) -> Transcript:
 def read_text(
     path: Path, head: str, file: TextIO, problems: list[str], zone: tzinfo
 ) -> Iterator[Transcript]:
-    """Yield the conversations in a text. `head` is its beginning, `path` its origin."""
+    """Yield the conversations in a text.
+
+    `head` is its beginning, `path` its origin.
+    """
     head = head.lstrip(BLANK)
     if exports.is_export(head):
         yield from exports.read_conversations(file, problems)
@@ -170,7 +173,10 @@ def is_plain_message(data: JsonObject) -> bool:
 
 
 def call_format(agent: str, name: str, *arguments: Any) -> str:
-    """Call a function that only some formats have. Without it, return an empty string."""
+    """Call a function that only some formats have.
+
+    Without it, return an empty string.
+    """
     for format_ in list_formats():
         function = getattr(format_, name, None)
         if function and format_.NAME == agent:
@@ -185,7 +191,10 @@ def read_chat(text: str, zone: tzinfo) -> Transcript:
 
 
 def read_transcript(objects: Iterator[dict[str, Any]]) -> Transcript:
-    """Return the conversation in objects. The first ones decide which format it is."""
+    """Return the conversation in objects.
+
+    The first ones decide which format it is.
+    """
     head = list(islice(objects, DETECTION_LINES))
     if head and isinstance(head[0].get("messages"), list):
         messages = [data for data in head[0].pop("messages") if isinstance(data, dict)]

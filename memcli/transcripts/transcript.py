@@ -62,7 +62,10 @@ class Transcript:
         event["isError"] = is_error
 
     def get_call(self, call_id: str, timestamp: str) -> Event:
-        """Return the event of a call. A result usually follows its call, but can precede it."""
+        """Return the event of a call.
+
+        A result usually follows its call, but can precede it.
+        """
         if call_id in self.calls:
             return self.calls[call_id]
         event: Event = {"type": "tool", "name": "", "timestamp": timestamp}
@@ -82,7 +85,10 @@ def get_text(data: JsonObject, *names: str) -> str:
 
 
 def get_object(data: JsonObject, name: str) -> JsonObject:
-    """Return a field that is an object. Anything else counts as an empty object."""
+    """Return a field that is an object.
+
+    Anything else counts as an empty object.
+    """
     value = data.get(name)
     return value if isinstance(value, Mapping) else {}
 
@@ -95,7 +101,10 @@ def get_objects(data: JsonObject, name: str) -> list[JsonObject]:
 
 
 def query(database: Path, statement: str, values: tuple[str, ...] = ()) -> list[Any]:
-    """Return rows of a database that its program may be writing to. Raises NotFoundError."""
+    """Return rows of a database that its program may be writing to.
+
+    Raises NotFoundError.
+    """
     import sqlite3
 
     address = f"{database.as_uri()}?mode=ro"
@@ -136,7 +145,10 @@ def build_message(role: str, content: Any, timestamp: Any, event_id: Any = "") -
 
 
 def read_timestamp(value: Any) -> str:
-    """Return a time in the stored format. Some agents use seconds or milliseconds since 1970."""
+    """Return a time in the stored format.
+
+    Some agents use seconds or milliseconds since 1970.
+    """
     text = str(value)
     epoch = EPOCH.fullmatch(text)
     if epoch:
@@ -146,7 +158,10 @@ def read_timestamp(value: Any) -> str:
 
 
 def parse_arguments(arguments: Any) -> dict[str, str]:
-    """Return the arguments of a call by name. Agents store an object, its JSON or plain text."""
+    """Return the arguments of a call by name.
+
+    Agents store an object, its JSON or plain text.
+    """
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)

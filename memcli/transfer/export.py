@@ -120,7 +120,10 @@ def find_private_files(workspace: Workspace) -> Iterator[ExportedFile]:
 
 
 def list_files(root: Path) -> Iterator[str]:
-    """Yield the paths of visible files. Links are not followed, because they may lead anywhere."""
+    """Yield the paths of visible files.
+
+    Links are not followed, because they may lead anywhere.
+    """
     for folder, names, files in os.walk(root):
         names[:] = [name for name in names if not name.startswith(".")]
         for name in files:
@@ -218,7 +221,10 @@ def build_standard_path(prefix: str, file: ExportedFile) -> str:
 
 
 def read_modified(workspace: Workspace, file: ExportedFile) -> str:
-    """Return the time of a file, if it is the date of a memory without one in its text."""
+    """Return the time of a file, if it is the date of the memory.
+
+    Other memories have their date in the text.
+    """
     status = (workspace.root / file.path).stat()
     modified = format_time(read_file_time(status.st_mtime_ns))
     return modified if modified == file.created_at else ""
@@ -264,7 +270,7 @@ def read_jsonl(source: Source) -> Iterator[Item] | None:
 
 
 def is_empty_export(source: Source) -> bool:
-    """Return whether a source is a file of JSON lines without any line."""
+    """Return whether a source is a file of JSON lines without lines."""
     if source.is_tree or source.head:
         return False
     is_named = source.format_name == "jsonl" or source.name == "-"

@@ -81,7 +81,10 @@ class Member:
             return b""
 
     def read(self) -> bytes:
-        """Return the bytes of a note. Raises ValueError for one that is too large."""
+        """Return the bytes of a note.
+
+        Raises ValueError for one that is too large.
+        """
         with self.open() as file:
             data = file.read(LARGEST_FILE + 1)
         if len(data) > LARGEST_FILE:
@@ -119,7 +122,10 @@ def list_folder(source: Source) -> Iterator[Member | Item]:
 
 
 def walk_folder(root: Path) -> Iterator[str]:
-    """Yield the paths of visible files and of links. Links to folders are not followed."""
+    """Yield the paths of visible files and of links.
+
+    Links to folders are not followed.
+    """
     for folder, names, files in os.walk(root):
         names[:] = [name for name in names if not name.startswith(".")]
         links = [name for name in names if os.path.islink(os.path.join(folder, name))]
@@ -227,7 +233,10 @@ def store_stream(stream: Any) -> IO[bytes]:
 
 
 def open_member(source: Source, member: Member) -> Source:
-    """Return a file of a folder or archive as a source of its own. Raises the errors of `open`."""
+    """Return a file of a folder or archive as a source of its own.
+
+    Raises the errors of `open`.
+    """
     name = f"{source.name.rstrip('/')}/{member.path}"
     inner = replace(
         source,
@@ -296,7 +305,10 @@ class FilePlanner:
         return forgotten
 
     def plan(self, file: TransferFile, near: IndexedEntry | None) -> PlannedFile | None:
-        """Return the changes that import a file, or None if it is here. Raises RejectedError."""
+        """Return the changes that import a file, or None if it is here.
+
+        Raises RejectedError.
+        """
         path = self.build_path(file)
         if not self.has_room(path):
             raise RejectedError("a file and a folder have the same name")
@@ -374,7 +386,10 @@ class FilePlanner:
         return PlannedFile(path, group, "" if has_date else file.modified)
 
     def plan_inbox_entry(self, entry: Entry, near: IndexedEntry) -> PlannedFile | None:
-        """Return the changes that hold a memory until the user decides, or None if it waits."""
+        """Return the changes that hold a memory until the user decides.
+
+        None if it is in the inbox already.
+        """
         reason = f"resembles a memory that was forgotten: {self.index.shorten_id(near.id)}"
         path, held = build_inbox_entry(self.workspace, entry, reason)
         if read_file(self.workspace, path) is not None:
@@ -393,7 +408,10 @@ class FilePlanner:
         return True
 
     def is_known(self, entry: Entry, text: str) -> bool:
-        """Return whether a memory is here. Raises RejectedError if it has changed since."""
+        """Return whether a memory is here.
+
+        Raises RejectedError if it has changed since.
+        """
         if self.is_empty:
             return False
         known = self.index.find_by_id(entry.id) if is_id(entry.id) else None
@@ -413,7 +431,10 @@ class FilePlanner:
         return bool(same)
 
     def compare_keys(self, entry: Entry, text: str) -> tuple[str, list[Replace | Append]]:
-        """Let the later of two values of a key replace the other, unless that is trusted more."""
+        """Let the later of two values of a key replace the earlier value.
+
+        A value that is trusted more is not replaced. Then both stay active, as a conflict.
+        """
         changes: list[Replace | Append] = []
         fields: dict[str, Any] = {}
         for other in find_same_key(self.index, entry.key, entry.project, entry.owner):
@@ -428,7 +449,10 @@ class FilePlanner:
 
 
 def read_file_entry(file: TransferFile) -> Entry:
-    """Return the memory of a file. One that does not parse is plain text, as for the index."""
+    """Return the memory of a file.
+
+    One that does not parse is plain text, as for the index.
+    """
     modified = parse_time(file.modified) or EPOCH
     try:
         document = frontmatter.parse(file.text)
@@ -438,7 +462,7 @@ def read_file_entry(file: TransferFile) -> Entry:
 
 
 def build_longer_path(path: str, entry: Entry, text: str) -> str:
-    """Return the path for a memory whose own path has another one: with the end of its id."""
+    """Return a longer path for a memory whose own path is taken."""
     suffix = entry.id
     if not is_id(entry.id):
         suffix = build_digest(text.encode("utf-8", "replace"))
@@ -446,7 +470,7 @@ def build_longer_path(path: str, entry: Entry, text: str) -> str:
 
 
 def find_missing_blocks(text: str, current: str) -> str:
-    """Return the notes or the records of the history that a file here does not have."""
+    """Return the notes or records that the file here does not have."""
     blocks = BLOCK_START.split(text)
     return "".join(block for block in blocks if block.strip() not in current)
 

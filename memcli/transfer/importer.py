@@ -139,7 +139,10 @@ class Choice:
     tags: Sequence[str] = ()
 
     def accepts(self, item: Item) -> bool:
-        """Return whether an item is chosen. With a choice of memories, other files are not."""
+        """Return whether an item is chosen.
+
+        With a choice of memories, other files are not.
+        """
         content = item.content
         if not (self.types or self.tags) or isinstance(content, BadItem):
             return True
@@ -284,7 +287,10 @@ class Importer:
     def plan_files(
         self, files: Sequence[tuple[str, TransferFile]], near: Sequence[IndexedEntry | None]
     ) -> list[tuple[str, TransferFile, PlannedFile]]:
-        """Return the files to save, and count the others. A dry run also passes the gates."""
+        """Return the files to save, and count the others.
+
+        A dry run also passes the gates.
+        """
         planned = []
         pairs = list(zip(files, near, strict=True))
         for (place, file), forgotten in report_progress(self.workspace, pairs):
@@ -359,7 +365,7 @@ class Importer:
 
 
 def save_time(workspace: Workspace, plan: PlannedFile) -> None:
-    """Give a memory without a date the time of its original, which is its date."""
+    """Give the file of a memory without a date the time of its original."""
     moment = parse_time(plan.modified)
     if moment is None:
         return
@@ -369,8 +375,9 @@ def save_time(workspace: Workspace, plan: PlannedFile) -> None:
 
 
 def compare_with_earlier_import(index: Index, draft: Draft) -> Draft | None:
-    """Return what to save: nothing if it is here, a new version if the tool changed it later.
+    """Return the memory to save, or None if it is here.
 
+    If the tool changed it since the last import, it is a new version that replaces the old one.
     Raises RejectedError if the memory was forgotten here.
     """
     known = index.find_by_id(draft.id) if draft.id else None

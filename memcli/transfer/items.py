@@ -184,7 +184,10 @@ class Source:
         return is_conversation(self.decode_head())
 
     def open_bytes(self) -> IO[bytes]:
-        """Open all bytes, the head included. A stream can be read only once."""
+        """Open all bytes, the head included.
+
+        A stream can be read only once.
+        """
         file = self.path.open("rb", 0) if self.stream is None else ReadAgain(self.head, self.stream)
         return io.BufferedReader(CountedFile(file, self))
 
@@ -303,7 +306,7 @@ def find_text(record: Mapping[str, Any]) -> str:
 def build_content(
     record: Mapping[str, Any], tool: str, source: Source, unread_dates: list[str]
 ) -> Content | None:
-    """Return what to save for a record: a draft, or the file of a memory that is not active.
+    """Return the memory of a record: a draft, or a file if it is not active.
 
     None: the tool's user deleted it. Adds the dates that cannot be read to `unread_dates`.
     """
@@ -432,7 +435,10 @@ def find_status(record: Mapping[str, Any]) -> str:
 
 
 def choose_type(given: Any, layer: Any, metadata: dict[str, Any]) -> str:
-    """Return a type of ours, or an empty string. Another type is stored as metadata."""
+    """Return a type of ours, or an empty string.
+
+    Another type is stored as metadata.
+    """
     if isinstance(given, Mapping):  # jcode writes {"custom": "workflow"}
         given = next((value for value in given.values() if isinstance(value, str)), "")
     if given and str(given).lower() not in TYPES:

@@ -56,7 +56,10 @@ EXPORTED = ("active", "superseded")  # the others are hidden or have faded
 
 
 def read_notes(source: Source, formats: Callable[[], dict[str, Reader]]) -> Iterator[Item] | None:
-    """Read a folder or archive. `formats` returns the formats that read the files between."""
+    """Read a folder or archive.
+
+    `formats` returns the formats that read the files between.
+    """
     return read_tree(source, formats, is_okf=False) if source.is_tree else None
 
 
@@ -244,7 +247,10 @@ def list_resources(fields: Mapping[str, Any]) -> list[str]:
 
 
 def list_maps(value: Any) -> list[Mapping[str, Any]]:
-    """Return a list of maps. One map counts as a list with one item."""
+    """Return a list of maps.
+
+    One map counts as a list with one item.
+    """
     items = value if isinstance(value, list) else [value]
     return [item for item in items if isinstance(item, Mapping)]
 

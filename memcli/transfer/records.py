@@ -71,7 +71,10 @@ SUMMARY_PARTS = ("request", "investigated", "learned", "completed", "next_steps"
 
 
 class Shape(NamedTuple):
-    """How the records of a tool are recognized: by all of some keys and one of others."""
+    """The keys by which mem recognizes the records of a tool.
+
+    A record has all of `all_keys` and, if there are any, one or more of `any_keys`.
+    """
 
     tool: str
     all_keys: set[str]
@@ -97,7 +100,10 @@ SHAPES = (
 
 
 def find_tool(record: Mapping[str, Any]) -> str:
-    """Return the tool of a record, `json` for another memory, or an empty string for neither."""
+    """Return the tool that wrote a record, or an empty string.
+
+    For another record that has a text and is not a message, it is `json`.
+    """
     for shape in SHAPES:
         if shape.fits(record):
             return shape.tool
@@ -105,7 +111,7 @@ def find_tool(record: Mapping[str, Any]) -> str:
 
 
 def adapt_record(record: Record, tool: str) -> Record:
-    """Return a record with the text of a memory, and with names that `build_content` knows."""
+    """Return a record with a text, under names that `build_content` knows."""
     if "relationType" in record or "relationship" in record:
         return adapt_relation(dict(record))
     if tool == "mcp-memory":
@@ -129,7 +135,7 @@ def adapt_relation(record: Record) -> Record:
 
 
 def adapt_entity(record: Record) -> Record:
-    """Return an entity of the MCP memory server as one memory with all its observations."""
+    """Return an entity of the MCP memory server with its observations as text."""
     name = str(record["name"])
     text = format_items(record.pop("observations")) or name
     tag = str(record.pop("entityType", ""))
@@ -144,7 +150,7 @@ def adapt_memory_file(record: Record) -> Record:
 
 
 def adapt_observation(record: Record) -> Record:
-    """Return an observation of claude-mem with its facts as a list in the text."""
+    """Return an observation of claude-mem with its facts in the text."""
     facts = format_items(record.pop("facts", None) or [])
     parts = [record.pop(name, None) for name in ("subtitle", "narrative", "text")]
     texts = [str(part) for part in [*parts, facts] if part]
@@ -153,7 +159,7 @@ def adapt_observation(record: Record) -> Record:
 
 
 def adapt_summary(record: Record) -> Record:
-    """Return a session summary of claude-mem with its parts as a list in the text."""
+    """Return a session summary of claude-mem with its parts as text."""
     lines = []
     for name in SUMMARY_PARTS:
         part = record.pop(name, None)
@@ -164,13 +170,13 @@ def adapt_summary(record: Record) -> Record:
 
 
 def pop_first(record: Record, names: Iterable[str]) -> Any:
-    """Remove some keys from a record, and return the first value that is not empty."""
+    """Remove keys from a record, and return the first of their values."""
     values = [record.pop(name, None) for name in names]
     return next((value for value in values if value), "")
 
 
 def format_items(values: Any) -> str:
-    """Return a list of texts, or of objects with a text, as a list in Markdown."""
+    """Return texts, or objects with a text, as a Markdown list."""
     values = values if isinstance(values, list) else [values]
     lines = []
     for value in values:
@@ -181,7 +187,7 @@ def format_items(values: Any) -> str:
 
 
 def parse_list(value: Any) -> Any:
-    """Return the list or the object in a text, or the value as it is."""
+    """Return the value of a text that is JSON, or the text."""
     if isinstance(value, str) and value.startswith(("[", "{")):
         try:
             return json.loads(value)
@@ -239,7 +245,7 @@ def is_unicode(record: Record) -> bool:
 
 
 def rename_columns(record: Record, columns: Mapping[str, str]) -> Record:
-    """Return a record under our names for the fields that the user mapped."""
+    """Return a record with our names for the columns that the user mapped."""
     mapped = {field: record[name] for field, name in columns.items() if name in record}
     if not mapped:
         return record
@@ -283,7 +289,10 @@ def has_whole_line(text: str) -> bool:
 
 
 def read_values(lines: Iterable[tuple[int, str | None]]) -> Iterator[Place]:
-    """Yield the records of each line. A page of several records may be one line."""
+    """Yield the records of each line.
+
+    A line can be a page of them.
+    """
     for number, line in lines:
         place = f"line {number}"
         if line is None:
@@ -307,7 +316,7 @@ def read_line(place: str, line: str) -> Iterator[Place]:
 
 
 def expand(value: Any, depth: int = 0) -> list[Record | BadItem]:
-    """Return the records in a value: itself, or those of the list that it contains."""
+    """Return the records in a value: itself, or those inside it."""
     if isinstance(value, list):
         items = value if depth < DEEPEST_LIST else ()
         return [record for item in items for record in expand(item, depth + 1)]
@@ -330,7 +339,7 @@ def expand(value: Any, depth: int = 0) -> list[Record | BadItem]:
 
 
 def read_document(file: TextIO) -> Iterator[Place]:
-    """Yield the records of one document, without reading the whole of it into memory."""
+    """Yield the records of a document that may not fit into memory."""
     stream = JsonStream(file, LARGEST_TEXT_LINE, skips_long=True)
     number = 0
     try:
@@ -375,7 +384,10 @@ def stream_records(stream: JsonStream) -> Iterator[Record | BadItem]:
 
 
 def read_csv(source: Source) -> Iterator[Item] | None:
-    """Read a table with a header. Raises UsageError if no column is known to have the text."""
+    """Read a table with a header.
+
+    Raises UsageError if no column is known to have the text.
+    """
     is_named = source.name.lower().endswith(TABLE_ENDINGS)
     if source.is_tree or not (is_named or source.columns):
         return None
@@ -404,7 +416,7 @@ def read_csv(source: Source) -> Iterator[Item] | None:
 
 
 def suggest_column(names: list[str], rows: list[list[str]]) -> str:
-    """Return a hint which column of a table may have the text: the one with the longest cells."""
+    """Return a hint that suggests the column with the longest cells."""
     if any(name.isdecimal() or read_date(name) for name in names):
         return "its first line must name the columns"
     longest, most = "NAME", -1
@@ -490,7 +502,10 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 
 def find_tables(database: sqlite3.Connection) -> list[str]:
-    """Return the tables with memories. A view of that name could hide anything."""
+    """Return the tables with memories.
+
+    A view of that name could hide anything.
+    """
     rows = database.execute("select name, sql from sqlite_master where type = 'table'")
     plain = {row["name"] for row in rows if "virtual" not in str(row["sql"]).lower().split()}
     tables = []
