@@ -127,7 +127,7 @@ def build_reference() -> str:
             if command.group == group:
                 lines.append(f"| `mem {name}` | {command.summary} |")
     lines += ["", "`mem COMMAND --help` shows the options and examples of a command."]
-    lines += ["[Settings](settings.md) has a page of its own."]
+    lines += ["[Settings](settings.md) lists all settings."]
     lines += ["", "## Output", "", *OUTPUT_NOTE.splitlines()]
     lines += ["", "## Exit codes", "", "| code | meaning |", "|---|---|"]
     lines += [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]

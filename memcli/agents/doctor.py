@@ -174,7 +174,7 @@ def check_git(workspace: Workspace) -> Iterator[Check]:
             hint = f"git rm -r --cached {shlex.quote(str(workspace.root))}"
             yield Check("git", ERROR, f"private, but git tracks {len(tracked)} of its files", hint)
         else:
-            yield Check("git", OK, "a repository of its own" if own_repository else "private")
+            yield Check("git", OK, "its own repository" if own_repository else "private")
 
 
 def check_model(context: Context) -> Iterator[Check]:

@@ -29,25 +29,25 @@ class Step(NamedTuple):
 STEPS = (
     Step("A memory is a folder of your project.", "mem init"),
     Step(
-        "Save what will matter later, one sentence each.",
+        "Save facts that will matter later, one sentence each.",
         'mem write "Staging runs on port 6543." --key staging/port',
     ),
     Step("", 'mem write "Always run make lint before make deploy."'),
     Step("Find it by its meaning, in your own words.", SEARCH),
     Step(
-        "A key has one current value. A new value replaces the old one.",
+        "A key has one current value. A new value replaces the old value.",
         'mem write "Staging runs on port 7654." --key staging/port',
     ),
     Step("", SEARCH),
     Step("Your agent is about to run a command. mem's hook tells it your rule:", "make deploy"),
     Step("mem hides a forgotten memory from searches and from agents.", "mem forget lint"),
     Step("", 'mem search "before make deploy" --mode keyword'),
-    Step("You can undo every command.", "mem undo"),
+    Step("You can undo a command.", "mem undo"),
     Step("A memory is a Markdown file. You can edit it with any program.", "mem read lint"),
 )
 END = """\
 This memory was temporary and is deleted now.
-To create one in your project: mem init"""
+To create a memory in your project: mem init"""
 
 
 def run_demo(context: Context) -> Result:

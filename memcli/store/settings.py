@@ -247,7 +247,7 @@ def parse_setting(name: str, value: Any) -> Any:
         for item in names:
             if setting.choices and item not in setting.choices:
                 known = ", ".join(setting.choices)
-                raise UsageError(f"{name} must be some of {known}, not {item!r}")
+                raise UsageError(f"{name} can contain {known}, not {item!r}")
         return names
     if isinstance(default, int | float):
         try:
