@@ -161,10 +161,10 @@ def update_index(event: Event, agent: str, context: Context) -> None:
     What the user asked to forget leaves the team's server now, because a prompt cannot wait.
     """
     os.nice(NICENESS)
-    with log_problems(event, agent, context):
-        workspace = open_recording(context)
-        open_index(workspace)
-        withdraw_from_team(workspace)
+    with log_problems(event, agent, context) as workspaces:
+        open_index(open_recording(context))
+        for workspace in workspaces:
+            withdraw_from_team(workspace)
 
 
 @contextmanager

@@ -199,13 +199,15 @@ def test_what_an_agent_forgets_leaves_the_server_too(
     assert count_rows(database) == [0, 0]
 
 
+@pytest.mark.parametrize("scope", ["project", "user"])
 def test_a_prompt_does_not_wait_for_the_server_and_the_end_of_the_turn_does(
-    team: tuple[Database, Member, Member], monkeypatch: pytest.MonkeyPatch
+    team: tuple[Database, Member, Member], scope: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The user asks the agent to forget something."""
     database, ana, _ = team
-    ana.write("The quagga drinks tea.")
-    ana.push()
+    ana.write("The quagga drinks tea.", "--scope", scope)
+    ana.mem("config", "set", "team.space", "shop", "--scope", scope)
+    ana.mem("index", "--scope", scope)
     context = make_context(ana.folder, HOME=str(ana.folder / "home"), MEM_TEAM_DSN=ana.dsn)
     context = context._replace(common=CommonOptions())
     prompt = Event("UserPromptSubmit", session="s1", folder=str(ana.folder))
