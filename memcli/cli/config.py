@@ -23,7 +23,7 @@ from ..store import (
     read_text,
     write_atomically,
 )
-from .terminal import Result, run_editor
+from .terminal import Result, run_editor, suggest
 
 CONFIG_FIELDS = ("name", "value", "source", "help", "path")
 ACTIONS = ("get", "set", "unset", "list", "edit", "path")
@@ -60,10 +60,11 @@ def run_config(
     if action == "edit":
         return edit_file(context, workspace, path)
     if action not in ACTIONS:
-        raise UsageError(f"unknown action {action!r}", f"one of: {', '.join(ACTIONS)}")
+        hint = suggest(action, ACTIONS, f"one of: {', '.join(ACTIONS)}")
+        raise UsageError(f"unknown action {action!r}", hint)
     if name not in SETTINGS:
         problem = f"unknown setting {name!r}" if name else "name a setting"
-        raise UsageError(problem, "list the settings: mem config list")
+        raise UsageError(problem, suggest(name, SETTINGS, "list the settings: mem config list"))
     if action == "get":
         shown = hide_password(workspace.settings[name])
         return Result({"name": name, "value": shown}, [format_setting(shown)])

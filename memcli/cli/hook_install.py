@@ -23,7 +23,7 @@ from ..agents.settings_file import is_tracked
 from ..agents.table import AGENTS, find_agents, find_project, get_agent
 from ..api import Context, MemError, NotFoundError, UsageError, open_all, open_existing
 from ..store import Workspace, list_sessions
-from .terminal import Result, ask, shorten_path
+from .terminal import Result, ask, shorten_path, suggest
 
 HOOK_FIELDS = (
     *Connection.__dataclass_fields__,
@@ -65,7 +65,8 @@ def run_hook(
     """
     targets = (*AGENTS, *TARGETS)
     if target and target not in targets:
-        raise UsageError(f"unknown target {target!r}", f"one of: {', '.join(targets)}")
+        hint = suggest(target, targets, f"one of: {', '.join(targets)}")
+        raise UsageError(f"unknown target {target!r}", hint)
     if target in TARGETS and action in ACTIONS[:2]:
         done = [change_schedule(context, target, is_removal=action == "uninstall")]
         return render_installations(context, done, [], action)
@@ -73,7 +74,8 @@ def run_hook(
     if action == "ls":
         return render_connections(context, folder)
     if action not in ACTIONS:
-        raise UsageError(f"unknown action {action!r}", f"one of: {', '.join(ACTIONS)}")
+        hint = suggest(action, ACTIONS, f"one of: {', '.join(ACTIONS)}")
+        raise UsageError(f"unknown action {action!r}", hint)
     if action == "uninstall":
         places = [folder] if project else [None, folder]
         names = [target] if target else list(AGENTS)

@@ -6,6 +6,7 @@
 import inspect
 import os
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache, partial
@@ -19,7 +20,7 @@ from typer import Argument
 from ..context import CommonOptions, Context, build_process_context
 from ..errors import MemError, RejectedError, UsageError
 from .commands import COMMANDS, GROUPS, MODULES
-from .terminal import Result, build_progress, check_fields, print_message, print_result
+from .terminal import Result, build_progress, check_fields, print_message, print_result, suggest
 
 RANGE = re.compile(r" +\[(?:[\d.]+<=)?x[<>]=[\d.]+\]")  # typer shows it for a number
 VALUE_OPTIONS = ("--workspace", "--scope")
@@ -102,7 +103,7 @@ def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Con
     try:
         parser.main(words, prog_name=f"mem {name}", standalone_mode=False)
     except parser_error as error:
-        raise explain_parser_error(name, error) from None
+        raise explain_parser_error(name, words, error) from None
     # Called outside of the parser, which hides Ctrl-C and closed pipes.
     fields = parsed.pop("json_fields")
     common = CommonOptions(
@@ -290,7 +291,7 @@ def complete_json_option(arguments: Sequence[str], fields: Sequence[str]) -> lis
     return completed
 
 
-def explain_parser_error(name: str, error: Any) -> UsageError:
+def explain_parser_error(name: str, arguments: Sequence[str], error: Any) -> UsageError:
     """Return an error of typer in our words, with a hint."""
     message = error.format_message().rstrip(".")
     message = message[:1].lower() + message[1:]
@@ -298,22 +299,26 @@ def explain_parser_error(name: str, error: Any) -> UsageError:
         message = message.replace(original, plain)
     hint = f"see: mem {name} --help"
     if type(error).__name__ == "NoSuchOption":
-        import difflib
-
-        option = error.option_name
-        close = difflib.get_close_matches(option, error.possibilities or (), 1, 0.8)
-        if close:
-            hint = f"did you mean: {close[0]}"
-        elif COMMANDS[name].takes_text:
-            hint = f"a text that starts with a dash needs `--` before it: mem {name} -- {option}"
+        if COMMANDS[name].takes_text:
+            hint = f'a text that starts with a dash needs `--` before it: mem {name} -- "TEXT"'
+        hint = suggest(error.option_name, error.possibilities or (), hint, cutoff=0.8)
+    elif COMMANDS[name].takes_text and message.startswith("unexpected argument"):
+        hint = f"put the text in quotes: {quote_text(name, arguments, error.ctx)}"
     return UsageError(message, hint)
 
 
-def suggest_command(name: str) -> str:
-    import difflib
+def quote_text(name: str, arguments: Sequence[str], parsed: Any) -> str:
+    """Return a command with the words of its text as one argument."""
+    first = parsed.params.get("text") or parsed.params["pattern"]
+    start = arguments.index(first)
+    text = [first, *takewhile(lambda word: word[:1] != "-", arguments[start + 1 :])]
+    after = arguments[start + len(text) :]
+    return shlex.join(["mem", name, *arguments[:start], " ".join(text), *after])
 
-    close = difflib.get_close_matches(name, COMMANDS, 1)
-    return f"did you mean: mem {close[0]}" if close else "list the commands: mem --help"
+
+def suggest_command(name: str) -> str:
+    known = (*COMMANDS, "--version")
+    return suggest(name, known, "list the commands: mem --help", before="mem ")
 
 
 def format_overview() -> str:

@@ -30,7 +30,7 @@ from ..consolidate.consolidate import (
 from ..consolidate.queue import WAIT_SECONDS, hold_queue, run_consolidation
 from ..formats import count_noun, parse_event, shorten
 from ..store import Replace, Session, Workspace, commit_one, get_session, read_file, sessions
-from .terminal import Result, ask, build_progress, explain_place
+from .terminal import Result, ask, build_progress, explain_place, suggest
 
 SUMMARY_FIELDS = (
     *("id", "created_at", "updated_at", "state"),
@@ -97,7 +97,8 @@ def run_session(
     delete   remove the conversation
     """
     if action not in ACTIONS:
-        raise UsageError(f"unknown action {action!r}", f"one of: {', '.join(ACTIONS)}")
+        hint = suggest(action, ACTIONS, f"one of: {', '.join(ACTIONS)}")
+        raise UsageError(f"unknown action {action!r}", hint)
     if action == "ls":
         return list_conversations(context, limit)
     if action == "import":

@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,21 @@ BOLD, PLAIN = "\033[1m", "\033[0m"
 PROGRESS_DELAY = 2.0  # seconds until progress is shown
 PROGRESS_INTERVAL = 0.1  # seconds between two updates
 BAR_WIDTH = 24
+
+
+# Names that other programs give to our commands.
+OTHER_NAMES = {
+    "add": "write",
+    "remember": "write",
+    "rm": "forget",
+    "delete": "forget",
+    "remove": "forget",
+    "show": "read",
+    "cat": "read",
+    "find": "search",
+    "list": "ls",
+    "version": "--version",
+}
 
 
 @dataclass
@@ -237,6 +252,16 @@ def select_fields(data: Any, fields: Sequence[str]) -> Any:
 
 def is_list_of_objects(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+
+
+def suggest(
+    name: str, known: Iterable[str], otherwise: str, *, before: str = "", cutoff: float = 0.7
+) -> str:
+    """Return a hint: the known name that is meant, or another text."""
+    import difflib
+
+    close = difflib.get_close_matches(OTHER_NAMES.get(name, name), known, 1, cutoff)
+    return f"did you mean: {before}{close[0]}" if close else otherwise
 
 
 def check_fields(fields: Sequence[str], known: Collection[str]) -> None:
