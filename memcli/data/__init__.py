@@ -38,6 +38,7 @@ def table(name: str) -> dict[str, Any]:
         elif line and line[0] != "#":
             # A value may contain an equals sign, a key may not.
             key, _, value = line.partition("=")
+            # A comment follows two blanks, because patterns contain the sign #.
             current[key.strip(' "')] = parse_value(value.partition("  #")[0].strip(), lines)
     return content
 
@@ -56,6 +57,7 @@ def expression(name: str, key: str) -> str:
 
 def expand_references(name: str, text: str) -> str:
     """Join the lines of a text, and replace each `{key}` by the string with that key."""
+    # The line ends only make a long pattern readable.
     return re.sub(
         r"\{([a-z_]+)\}", lambda match: expression(name, match[1]), text.replace("\n", "")
     )
@@ -83,6 +85,7 @@ def parse_value(value: str, lines: Iterator[str]) -> object:
         return "\n".join([*([first] if first else []), *read_until(lines, mark)])
     if value[0] == "[":
         whole = value if value[-1] == "]" else " ".join([value, *read_until(lines, "]")])
+        # Between the quotes are commas and line ends, and every second part is a text.
         return [item.replace("\\\\", "\\") for item in whole.split('"')[1::2]]
     if value[0] == '"':
         return value[1 : value.index('"', 1)].replace("\\\\", "\\")

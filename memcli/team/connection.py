@@ -71,7 +71,9 @@ class Team:
     def break_connection(self) -> None:
         """End the wait of the thread that uses the connection."""
         self.is_late = True
+        # The other thread may close the connection at this moment.
         with suppress(Exception):
+            # A copy of the descriptor, because libpq closes its own.
             duplicate = socket.socket(fileno=os.dup(self.connection.fileno()))
             duplicate.shutdown(socket.SHUT_RDWR)
             duplicate.close()
@@ -138,7 +140,8 @@ def find_password(dsn: str) -> str:
 
     try:
         parts = conninfo_to_dict(dsn)
-    except Error:  # its message repeats the password
+    except Error:
+        # Its message repeats the password, so it must not be the cause of ours.
         parts = {"host": "?@?"}
     # A password with an @ that is not escaped ends in the host, which messages repeat.
     if "@" in str(parts.get("host") or "")[1:]:
@@ -156,6 +159,7 @@ def enter_space(team: Team) -> None:
         "select rolname, rolsuper or rolbypassrls, mem.version() from pg_roles"
         " where rolname = current_user"
     )[0]
+    # A superuser would see the memories of every team.
     if is_unbound:
         raise UnavailableError(
             f"row-level security does not bind the role {role}", "connect as a member of the team"
@@ -178,6 +182,7 @@ def check_pause(workspace: Workspace, index: Index) -> None:
     """Raise UnavailableError if the server did not answer a moment ago."""
     until = str(index.database.get_meta(PAUSE) or "")
     soon = format_time(workspace.now + timedelta(seconds=PAUSE_SECONDS))
+    # A later end was noted by a clock that was wrong.
     if format_time(workspace.now) < until <= soon:
         raise UnavailableError("it did not answer a moment ago", "try again in a minute")
 

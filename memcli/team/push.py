@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 FILES_AT_ONCE = 200
+# PostgreSQL refuses a word of more than 2,046 bytes.
 LONGEST_WORD = 200  # characters
+# The limit of data/team.sql
 LARGEST = 1_000_000  # characters of a file
 PRIVATE = "private"  # a tag or property of memories that are never pushed
 
@@ -58,6 +60,7 @@ def push(workspace: Workspace, progress: Progress | None = None) -> PushResult:
     machine = build_machine_name(workspace)
     with open_team(workspace, PUSH_SECONDS) as team:
         removed = remove_forgotten(team, index)
+        # Another machine of the user may have purged them, and this one has not synced yet.
         purged = {row[0] for row in team.run("select id from purged where owner = current_user")}
         shared = find_shared_files(index)
         files = {path: file for path, file in shared.items() if file.id not in purged}
@@ -210,6 +213,7 @@ def build_chunk_rows(index: Index, files: Mapping[int, SharedFile]) -> Iterator[
         labels = build_labels(type_, json.loads(tags))
         number = numbers[file]
         numbers[file] += 1
+        # The vectors can be shorter than the tables: their file may be damaged or deleted.
         has_vector = vector is not None and vector < len(matrix)
         text = format_vector(matrix[vector]) if has_vector else None
         yield files[file].path, number, timestamp, labels, words[chunk], key, text
@@ -245,4 +249,5 @@ def find_stems(index: Index, chunks: Sequence[int]) -> dict[int, list[str]]:
 
 def format_vector(vector: "np.ndarray") -> str:
     """Return a vector as pgvector reads it."""
+    # Five digits, because halfvec stores fewer.
     return f"[{','.join(f'{number:.5g}' for number in vector.tolist())}]"

@@ -62,6 +62,7 @@ DETAILS = (
     " from chunks where space = %s and owner = key.owner and machine = key.machine"
     " and path = key.path and vector is not null offset 0) as chunk"
 )
+# As in the index here: an id, or at least its last six characters.
 NAMED = (
     "select owner, machine, path from files where space = %s and owner <> current_user"
     " and (id = %s or (length(%s) > 5 and right(id, length(%s)) = %s)) limit 20"
@@ -136,6 +137,7 @@ def find_candidates(
         numbers=", ".join(f"n{number}" for number in numbers),
         score=" + ".join(f"t{number}::int * ln(%s / (n{number} + 6.0))" for number in numbers),
     )
+    # With 6, the rarity of a word is nearly that of the final ranking (search/ranking.py).
     size = [float(texts + 3000)] * len(words)
     rows = team.run(statement, [*patterns, *values, " | ".join(patterns), *size, limit])
     keys.update(dict.fromkeys(row[:3] for row in rows))
@@ -145,6 +147,7 @@ def find_candidates(
 
 def build_condition(team: Team, wanted: Filter) -> tuple[str, list[Any]]:
     """Return an SQL condition on `chunks` for the part of a filter that the server knows."""
+    # This search is for the memories of colleagues. Your own ones are in your files.
     clauses = ["space = %s", "owner <> current_user"]
     values: list[Any] = [team.space]
     if wanted.types:
@@ -209,6 +212,7 @@ def build_index(
             ids.add((owner, entry_id))
             name = f"{owner}/{path}"
             places[name] = (owner, path)
+            # Zeros, because there is no file here.
             parsed = ParsedFile(name, "entry", (0, 0, 0, 0), build_digest(body.encode()))
             read_entry_file(reader, parsed, body, forgotten)
             store_file(index.database, parsed, 0)

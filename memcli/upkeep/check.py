@@ -98,6 +98,7 @@ def fix_problems(workspace: Workspace) -> tuple[list[Fix], list[str], Commit]:
     messages: list[str] = []
     fixes = find_entry_fixes(index, messages)
     fixes += [*find_page_fixes(workspace), *find_session_fixes(workspace)]
+    # A group for each file: one that the writer rejects does not stop the others.
     groups = [ChangeGroup(fix.changes) for fix in fixes]
     result = commit(workspace, "check", groups, summary=f"{len(fixes)} fixes")
     for fix, group in zip(fixes, groups, strict=True):
@@ -190,6 +191,7 @@ def find_wrong_values(index: Index) -> Iterator[tuple[str, dict[str, Any]]]:
         "select distinct files.path from problems join files using(file)"
         " join entries using(file) where fields <> '{}' and problems.code = ''"
     ).fetchall()
+    # The index has masked texts, and an edit needs the values of the file.
     for (path,) in rows:
         try:
             document = parse(read_file(index.workspace, path) or "")
@@ -197,6 +199,7 @@ def find_wrong_values(index: Index) -> Iterator[tuple[str, dict[str, Any]]]:
             continue
         _, problems = read_entry(document, path, index.workspace.now)
         keys = [problem.reason.split()[0] for problem in problems]
+        # Wrong metadata is no map, so nothing can be moved into it.
         if keys and "metadata" not in keys and index.workspace.is_managed(path):
             metadata = document.fields.get("metadata") or {}
             wrong = {key: document.fields[key] for key in keys}

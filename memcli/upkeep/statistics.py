@@ -72,6 +72,7 @@ def count_everything(index: Index) -> Statistics:
         )
 
     now = index.workspace.now
+    # Thirty days for each month, because the exact day does not matter for a chart.
     first_month = format_time(now - timedelta(days=30 * (MONTHS - 1)))[:7]
     return Statistics(
         files=count("select kind, count(*) from files group by kind order by kind"),
@@ -98,6 +99,7 @@ def count_ages(index: Index) -> dict[str, int]:
         (format_time(index.workspace.now - timedelta(days=days)), name) for days, name in AGES
     ]
     for (created_at,) in index.run("select created_at from entries where status = 'active'"):
+        # Stored times sort as texts.
         ages[next((name for limit, name in limits if created_at >= limit), OLDER)] += 1
     return {name: number for name, number in ages.items() if number}
 
@@ -137,6 +139,7 @@ def read_shown_tokens(workspace: Workspace) -> list[int]:
     with suppress(OSError):
         for file in os.scandir(f"{state_folder}/{FOLDER}"):
             with (
+                # Another process may be writing the file, and any program can put a list there.
                 suppress(OSError, ValueError, AttributeError),
                 open(file, encoding="utf-8") as text,
             ):

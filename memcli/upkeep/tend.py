@@ -99,6 +99,7 @@ def tend(workspace: Workspace, *, dry_run: bool = False) -> list[StepResult]:
         except (MemError, OSError) as error:
             results.append(StepResult(step.name, str(error), count, error))
     if not dry_run:
+        # The log can wait for the next time.
         with suppress(MemError, OSError), hold_lock(workspace) as log_folder:
             if log_folder is not None:
                 prune_log(workspace, log_folder)
@@ -136,6 +137,7 @@ def roll_up_month(workspace: Workspace, month: Month) -> Commit:
     """Write the summary of a month, and mark its episodes as superseded by it."""
     from ..llm.client import ask, is_configured
 
+    # The search for old months has just read the files.
     index = open_index(workspace, refresh_first=False)
     texts = [get_body(index.read_text(entry.path) or "") for entry in month.episodes]
     days = [entry.created_at[:10] for entry in month.episodes]
@@ -163,6 +165,7 @@ def save_summary(workspace: Workspace, month: Month, body: str) -> Commit:
         owner=month.owner,
         source=weakest.source,
         trust=weakest.trust,
+        # Dated by when it was said, as every memory is.
         created_at=episodes[-1].created_at,
         updated_at=workspace.stamp,
         sources=tuple(episode.id for episode in episodes),
@@ -175,6 +178,8 @@ def save_summary(workspace: Workspace, month: Month, body: str) -> Commit:
     return commit_one(workspace, "rollup", changes, summary=title, actor="hook")
 
 
+# In this order, because conversations bring memories that later steps promote, and lines are added
+# to MEMORY.md before it is shortened.
 STEPS = (
     Step("consolidate", "conversation", "", find_due_conversations, consolidate_due),
     Step("page", "line", "of MEMORY.md updated", find_outdated_lines, update_lines),
