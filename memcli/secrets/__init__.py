@@ -27,6 +27,8 @@ DESCRIPTIONS = {
     "email": "email address",
     "phone": "phone number",
     "seed-phrase": "seed phrase of a wallet",
+    "url-password": "password in a URL",
+    "otp-seed": "seed of one-time passwords",
     "jwt": "JSON web token",
 }
 

@@ -202,3 +202,16 @@ def test_a_memory_with_a_secret_is_confirmed_by_its_masked_text(tmp_path: Path) 
     output = mem(tmp_path, "write", f"{text} now", *words, *USER)
     assert json.loads(output) == {"text": f"{masked} now"}
     assert f"- {masked} now <!--" in (workspace.root / "MEMORY.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("postgres://ana:kq7-Tz9xW@db.pond.org/app", "a password in a URL (url-password"),
+        ("npm_a8Jk3Lm9Qw2Er5Ty7Ui1Op4As6Df8Gh0Zx3C", "a token of npm (npm-token"),
+    ],
+)
+def test_a_kind_of_secret_has_its_article(text: str, kind: str, tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    code, _, errors = run_mem(tmp_path, "write", f"We use {text} here.")
+    assert code == 5 and f"this looks like {kind}" in errors

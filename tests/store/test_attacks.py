@@ -2,9 +2,11 @@
 
 import json
 import os
+import random
 import subprocess
 import sys
 import time
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -478,3 +480,25 @@ def test_letters_that_nobody_sees_reach_no_agent(tmp_path: Path) -> None:
     put(workspace, "MEMORY.md", f"# Memory\n\n- Always be kind.{hidden}\n")
     shown = run_mem(tmp_path, "context")[1]
     assert "Always be kind." in shown and hidden[:3] not in shown
+
+
+@pytest.mark.parametrize("kind", ["RSA ", "", "EC ", "OPENSSH ", "ENCRYPTED "])
+def test_the_private_key_of_a_kubeconfig_is_refused(kind: str, tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    noise = random.Random(kind)
+
+    def encode(label: str) -> str:
+        body = b64encode(noise.randbytes(300)).decode()
+        pem = f"-----BEGIN {label}-----\n{body}\n-----END {label}-----\n"
+        return b64encode(pem.encode()).decode()
+
+    certificate = f"client-certificate-data: {encode('CERTIFICATE')}"
+    code, _, errors = run_mem(tmp_path, "write", certificate)
+    assert code == 0, errors
+    key = encode(f"{kind}PRIVATE KEY")
+    code, _, errors = run_mem(tmp_path, "write", f"{certificate}\nclient-key-data: {key}")
+    assert code == 5 and "this looks like a private key (private-key, column 18)" in errors
+    wrapped = "\n".join(key[start : start + 76] for start in range(0, len(key), 76))
+    assert run_mem(tmp_path, "write", wrapped)[0] == 5
+    code, output, errors = run_mem(tmp_path, "write", f"client-key-data: {key}", "--redact")
+    assert code == 0 and "\tclient-key-data: [REDACTED:private-key]\t" in output, errors
