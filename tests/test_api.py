@@ -73,7 +73,9 @@ def test_a_program_can_do_what_the_commands_do(tmp_path: Path) -> None:
     assert len(memcli.list_memories(workspace)) == 3
 
     assert memcli.list_questions(workspace) == memcli.find_problems(workspace) == []
-    assert memcli.promote(workspace, [rule.id]).entries
+    assert memcli.promote(workspace, [rule.id]).result.number
+    page = (workspace.root / "MEMORY.md").read_text("utf-8")
+    assert "Never deploy on Fridays." in page
     assert memcli.find_fading(workspace) == []
     assert all(not step.error for step in memcli.tend(workspace))
 

@@ -335,11 +335,11 @@ def recall_memories(box: Toolbox, query: str, session: str = "") -> str:
 
 
 def promote_memories(box: Toolbox, path: Sequence[str], *, remove: bool = False) -> str:
-    from ..upkeep.lifecycle import check_trusted, commit_promotion, promote, remove_lines
+    from ..upkeep.lifecycle import check_trusted, commit_promotion, prepare_lines, remove_lines
 
     workspace = box.open_named(path)
     check_trusted(workspace)
-    done = remove_lines(workspace, path) if remove else promote(workspace, path)
+    done = remove_lines(workspace, path) if remove else prepare_lines(workspace, path)
     if done.changes:
         commit_promotion(workspace, done, verb="remove: " if remove else "")
     label = "Removed from MEMORY.md" if remove else "Promoted"

@@ -12,7 +12,7 @@ from ..upkeep.lifecycle import (
     commit_promotion,
     find_fading,
     mark_faded,
-    promote,
+    prepare_lines,
     remove_lines,
 )
 from ..upkeep.tend import tend
@@ -135,7 +135,7 @@ def run_promote(
     if remove:
         done = remove_lines(workspace, names)
     else:
-        done = promote(workspace, names, auto=auto, is_said_by_user=context.is_terminal)
+        done = prepare_lines(workspace, names, auto=auto, is_said_by_user=context.is_terminal)
     if done.changes and not dry_run:
         commit_promotion(workspace, done, verb="remove: " if remove else "")
     label = "Removed from MEMORY.md" if remove else "Promoted"

@@ -78,6 +78,13 @@ class DecayResult:
     result: Commit = field(default_factory=Commit)
 
 
+def check_trusted(workspace: Workspace) -> None:
+    """Raise RejectedError for an untrusted clone."""
+    if not workspace.is_trusted:
+        reason = f"{workspace.root} is not trusted"
+        raise RejectedError(reason, "look through it, then run: mem trust")
+
+
 def find_fading(workspace: Workspace) -> list[FadingEntry]:
     """Return the active memories that have faded, the weakest first."""
     # The weight of an untrusted memory is not known, so everything would fade.
@@ -94,13 +101,6 @@ def find_fading(workspace: Workspace) -> list[FadingEntry]:
     revived = find_revived_paths(workspace) if fading else set()
     fading = [item for item in fading if item.entry.path not in revived]
     return sorted(fading, key=lambda item: (item.retention, item.entry.id))
-
-
-def check_trusted(workspace: Workspace) -> None:
-    """Raise RejectedError for an untrusted clone."""
-    if not workspace.is_trusted:
-        reason = f"{workspace.root} is not trusted"
-        raise RejectedError(reason, "look through it, then run: mem trust")
 
 
 def find_revived_paths(workspace: Workspace) -> set[str]:
@@ -125,6 +125,7 @@ def check_fraction(workspace: Workspace, fading: Sequence[FadingEntry], limit: f
         return
     active = len(open_index(workspace, refresh_first=False).list_managed_entries())
     if len(fading) > limit * active:
+        # Rounded up, so that the command in the hint works.
         needed = min(-(-100 * len(fading) // active) / 100, 1.0)
         raise RejectedError(
             f"{len(fading):,} of {count_noun(active, 'memory')} would fade, more than {limit:.0%}",
@@ -141,6 +142,7 @@ def mark_faded(
     for item in fading:
         entry = item.entry
         try:
+            # An anchor or a conflict in the frontmatter can refuse the edit.
             edited = edit_file(workspace, entry.path, {"status": "faded"})
             line = change_page_line(workspace, entry.id, None)
         except MemError as error:
@@ -178,6 +180,7 @@ def has_remote(workspace: Workspace) -> bool:
     if repository is None:
         return False
     is_own_repository = repository.top.resolve() == workspace.root
+    # Git ignores a private workspace in the repository of a project.
     if not is_own_repository and not workspace.is_shared:
         return False
     try:
@@ -219,10 +222,12 @@ def find_promotable(workspace: Workspace) -> list[IndexedEntry]:
     index = open_index(workspace)
     page = read_page(workspace) or ""
     ids = {entry_id for entry_id, _ in find_promoted_lines(page)} | find_removed_ids(index)
+    # A person may have written the same sentence into the page.
     texts = {build_words_digest(line) for line in list_statements(page)}
     entries = []
     for entry in index.list_managed_entries():
         text = build_words_digest(entry.summary)
+        # Memories that disagree are an open question of `mem review`.
         if entry.id in ids or text in texts or entry.conflicts_with or not is_confirmed(entry):
             continue
         if not find_obstacle(workspace, entry):
@@ -235,6 +240,7 @@ def find_promotable(workspace: Workspace) -> list[IndexedEntry]:
 
 def find_removed_ids(index: Index) -> set[str]:
     """Return the memories whose lines somebody removed. They must not come back automatically."""
+    # A quick test: few memories have this property.
     rows = index.run(
         "select id, path from entries join files using(file) where instr(fields, 'promote') > 0"
     ).fetchall()
@@ -275,7 +281,9 @@ def choose_fitting(workspace: Workspace, entries: Sequence[IndexedEntry]) -> lis
     room = int(workspace.settings["page.bytes"]) - len(page.encode("utf-8", "surrogateescape"))
     fitting = []
     for entry in entries:
+        # The page may have the longer line ends of Windows.
         size = len(format_promoted_line(entry.id, entry.summary).encode()) + len("\r\n")
+        # A shorter memory may fit after one that does not.
         if size <= room:
             room -= size
             fitting.append(entry)
@@ -283,6 +291,17 @@ def choose_fitting(workspace: Workspace, entries: Sequence[IndexedEntry]) -> lis
 
 
 def promote(
+    workspace: Workspace, names: Sequence[str], *, auto: bool = False, is_said_by_user: bool = False
+) -> Promotion:
+    """Add lines for the named memories and, with `auto`, for all confirmed ones."""
+    check_trusted(workspace)
+    done = prepare_lines(workspace, names, auto=auto, is_said_by_user=is_said_by_user)
+    if done.changes:
+        commit_promotion(workspace, done)
+    return done
+
+
+def prepare_lines(
     workspace: Workspace, names: Sequence[str], *, auto: bool = False, is_said_by_user: bool = False
 ) -> Promotion:
     """Prepare lines for the named memories and, with `auto`, for all confirmed ones."""
@@ -316,7 +335,7 @@ def find_due_promotions(workspace: Workspace) -> list[IndexedEntry]:
 
 
 def promote_due(workspace: Workspace, _: Sequence[IndexedEntry]) -> None:
-    commit_promotion(workspace, promote(workspace, [], auto=True), actor="hook")
+    commit_promotion(workspace, prepare_lines(workspace, [], auto=True), actor="hook")
 
 
 def add_lines(page: str, entries: Sequence[IndexedEntry]) -> str:
@@ -352,6 +371,7 @@ def remove_lines(workspace: Workspace, names: Sequence[str]) -> Promotion:
             raise NotFoundError(f"MEMORY.md has no line for {index.shorten_id(entry.id)}")
         page = replace_promoted_line(page, entry.id, None)
         done.entries.append(entry)
+        # Without this note, the next `mem tend` would promote the memory again.
         if is_confirmed(entry):
             done.changes += set_promotable(index, entry, is_promotable=False)
     if page == text:
@@ -399,7 +419,9 @@ def find_outdated_lines(workspace: Workspace) -> list[OutdatedLine]:
             outdated.append(OutdatedLine(line, entry.status, successor if is_current else None))
         elif workspace.is_expired(entry):
             outdated.append(OutdatedLine(line, "expired"))
+        # The words of a person stay.
         elif line.digest and not line.is_reworded:
+            # As a line would state it: in one line, with comments escaped.
             current = list_promoted_lines(format_promoted_line(entry.id, entry.summary))
             if current and current[0].statement != line.statement:
                 outdated.append(OutdatedLine(line, "changed", entry))
@@ -425,9 +447,9 @@ def replace_lines(page: str, outdated: Sequence[OutdatedLine]) -> str:
 
 
 def repair_page(workspace: Workspace) -> tuple[int, list[Replace]]:
-    """Return the first wrong line of MEMORY.md, and the change that fixes it.
+    """Return the first wrong line of MEMORY.md, and the change that fixes all of them.
 
-    They state memories that changed or do not exist.
+    A wrong line states a memory that changed or does not exist.
     """
     try:
         text = read_page(workspace) or ""
