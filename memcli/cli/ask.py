@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from _socket import socket
 
 STOP = ["serve", "--stop"]
+# Other commands write, ask questions or start programs: the server must not do that for a caller.
 READING = ("search", "grep", "read", "ls", "recall", "context")
+# A server that is busy with another caller is slower than a process of our own.
 ADMISSION = 0.05  # seconds until the server takes the command
 PATIENCE = 3.0  # seconds until it has answered: no reading command embeds texts for longer than 2
 DECLINED = 255  # in place of an exit code
@@ -35,6 +37,7 @@ def answer_from_server(arguments: Sequence[str]) -> int | None:
     """Print the server's answer to a command and return its exit code. None without an answer."""
     command = arguments[0] if arguments else ""
     address = find_address(os.environ)
+    # Most machines have no server, so they pay for one look-up of a path.
     if command not in READING or not os.path.exists(address):
         return None
     # The record of a session must not say that a text was shown if its answer is lost.
@@ -42,6 +45,7 @@ def answer_from_server(arguments: Sequence[str]) -> int | None:
         return None
     data = sys.stdin.buffer.read() if command == "recall" and "-" in arguments else b""
     answer = ask_server(address, arguments, data)
+    # The command reads its input itself, and the pipe is empty by now.
     if answer is None and data:
         import io
 
@@ -85,11 +89,13 @@ def ask_server(
 
 def build_request(arguments: Sequence[str], data: bytes) -> bytes:
     """Return the surroundings of a command, its arguments and its input, as Python literals."""
+    # The only way to read the umask is to change it.
     umask = os.umask(0o77)
     os.umask(umask)
     size = tuple(os.get_terminal_size(1)) if os.isatty(1) else None
     environment = dict(os.environ)
     request = (IDENTITY, os.getcwd(), umask, size, list(arguments), environment, data)
+    # `json` takes 5 ms to import, and `pickle` would run code of the other side.
     return ascii(request).encode()
 
 
@@ -101,9 +107,11 @@ def exchange_messages(connection: "socket", request: bytes) -> tuple[int, bytes,
     if read_rights(server) != read_rights(os.getpid()):
         raise PermissionError(server)
     connection.sendall(b"%8d%8d" % (len(name), len(request)) + name + request)
+    # Admitted. From now on only the command itself takes time.
     connection.settimeout(PATIENCE)
     head = receive(connection, 24)
     code, errors, length = (int(head[start : start + 8]) for start in (0, 8, 16))
+    # Only a process of its own may do what the command needs, such as starting git.
     if code == DECLINED:
         return None
     text = receive(connection, errors + length)
@@ -115,6 +123,7 @@ def exchange_messages(connection: "socket", request: bytes) -> tuple[int, bytes,
 def receive(connection: "socket", size: int) -> bytes:
     """Receive exactly `size` bytes."""
     data = bytearray()
+    # A timeout counts from the last byte, so a slow sender could hold us for hours.
     deadline = time.monotonic() + PATIENCE
     while len(data) < size:
         part = connection.recv(size - len(data))
@@ -155,6 +164,7 @@ def read_rights(process: int) -> list[object]:
             rights.append(os.readlink(f"{folder}/ns/{name}"))
         except FileNotFoundError:
             pass  # an older Linux
+    # A process in a chroot sees other files behind the same paths.
     root = os.stat(f"{folder}/root")
     with open(f"{folder}/status", "rb") as file:
         rights += [root.st_dev, root.st_ino, *(line for line in file if line.startswith(RIGHTS))]

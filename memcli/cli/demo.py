@@ -71,6 +71,7 @@ def build_demo_context(context: Context, home: Path) -> Context:
     """Return a context with a temporary home, and without the user's settings."""
     folder = home / "shop"
     folder.mkdir()
+    # A setting such as MEM_WORKSPACE would let the demo write into the user's memory.
     names = ("PATH", "TZ", "NO_COLOR", *(["TERM"] if context.is_terminal else []))
     environment = {name: context.environment[name] for name in names if name in context.environment}
     return context._replace(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..recall import Place
 
 LARGEST = 16 * 1024 * 1024  # bytes of an event
+# Some agents keep the pipe open until the hook has answered.
 SILENCE = 1.0  # seconds to wait for an agent that does not close its end
 TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
 SERVED_EVENTS = (b"SessionStart", b"UserPromptSubmit")
@@ -48,6 +49,7 @@ def read_input(descriptor: int) -> bytes:
     """Read until the end, or until the writer pauses for SILENCE seconds."""
     from select import select
 
+    # Somebody typed the command to see what it does; nothing will come.
     if os.isatty(descriptor):
         return b""
     data = bytearray()
@@ -63,6 +65,7 @@ def read_input(descriptor: int) -> bytes:
 
 def answer_from_server(environment: Mapping[str, str], agent: str, data: bytes) -> bool:
     """Print the answer of `mem serve` to a start or a prompt. Return False if it has none."""
+    # The moments around a tool call are faster without a server: they load no model.
     if not any(name in data for name in SERVED_EVENTS):
         return False
     from . import ask
@@ -170,6 +173,7 @@ def run_in_background(work: Callable[[], None]) -> None:
         os.close(reader)
         return
     try:
+        # A Ctrl-C in the terminal of the agent must not end this work.
         os.setsid()
         os.close(writer)
         nothing = os.open(os.devnull, os.O_RDWR)
@@ -213,9 +217,11 @@ def can_have_workspace(environment: Mapping[str, str], data: bytes) -> bool:
     """Return whether the folder of an event, or its user, may have a workspace."""
     if environment.get("MEM_WORKSPACE"):
         return True
+    # A look at some paths takes microseconds. Without a workspace, the hook ends here.
     own = find_home_folder(environment, "XDG_DATA_HOME", ".local/share")
     if own and os.path.exists(f"{own}/mem/mem.yaml"):
         return True
+    # Some agents start hooks in their own folder, others leave out the folder in the event.
     for folder in (read_folder(data), os.getcwd()):
         for parent in list_parents(folder):
             # A file `.git` leads to the main worktree, which may have the workspace.

@@ -18,7 +18,16 @@ from ..api import (
 from ..consolidate.queue import PastResult, learn_from_transcripts
 from ..formats import count_noun
 from ..index import open_index, scan_workspace
-from ..store import Place, Workspace, choose_place, create_workspace
+from ..store import (
+    MARK,
+    Place,
+    Workspace,
+    choose_place,
+    create_workspace,
+    hide_from_git,
+    run_git,
+    show_to_git,
+)
 from .terminal import Result, ask, build_progress, is_interactive, print_message
 
 INIT_FIELDS = ("path", "layout", "git", "connected", "conversations", "memories")
@@ -26,7 +35,7 @@ VAULT_LINE = "mem reads your notes where they are, and writes its own memories t
 FOREIGN_LINE = "git may have brought these notes. If you trust their authors, run: mem trust"
 OWN_QUESTION = "Were all notes here written by you or by people you trust?"
 SHARED_LINE = "Commit it with your code. Conversations and the index stay on this machine."
-HIDDEN_LINE = "git does not see it. To share it later, remove it from .git/info/exclude."
+HIDDEN_LINE = "git does not see it. To share it later: mem init --shared"
 BACKGROUND_LINE = "Your language model reads them in the background. See the memories later: mem ls"
 TRUST_FIELDS = ("path", "trusted")
 
@@ -58,7 +67,9 @@ def run_init(
     if not exists:
         place = confirm_vault(context, place, can_ask=can_ask)
     # Every question comes before the first change, so Ctrl-C at a question changes nothing.
-    git = "" if exists else choose_git(context, place, private, shared, can_ask=can_ask, yes=yes)
+    git = ""
+    if not exists or private or shared:
+        git = choose_git(context, place, private, shared, can_ask=can_ask, yes=yes)
     is_foreign = not exists and place.is_perhaps_foreign
     if is_foreign and can_ask:
         is_foreign = not ask(context, OWN_QUESTION)
@@ -66,6 +77,7 @@ def run_init(
     lines = [place.reason] if place.reason and not exists else []
     if exists:
         lines.append(f"{place.root} is already a workspace")
+        lines += change_sharing(place, git)
     else:
         is_hidden = create_workspace(
             context,
@@ -76,11 +88,12 @@ def run_init(
         )
         lines += describe_workspace(context, place, git, is_hidden=is_hidden)
         lines += [FOREIGN_LINE] if is_foreign else []
-        if git == "shared":
-            set_up_merging(context, place)
+    if git == "shared":
+        set_up_merging(context, place)
     try:
         connected, notes = connect_agents(context, agents) if agents else ([], [])
         past = learn_from_past(context, place, transcripts)
+    # The import of years of conversations can take minutes, and is the only long step.
     except KeyboardInterrupt:
         print_message(context, "the workspace is complete; to import the rest: mem init")
         raise
@@ -149,6 +162,8 @@ def choose_git(
 ) -> str:
     """Return private or shared; an empty string outside a repository."""
     if place.repository is None:
+        if shared:
+            raise UsageError("there is no git repository to share it in", "git init")
         return ""
     if private or shared:
         return "shared" if shared else "private"
@@ -162,6 +177,21 @@ def choose_git(
     return "shared" if is_shared else "private"
 
 
+def change_sharing(place: Place, git: str) -> list[str]:
+    """Share or hide a workspace that exists. Return the lines that say so."""
+    if git == "shared":
+        show_to_git(place.root)
+        return [SHARED_LINE]
+    if git != "private":
+        return []
+    if run_git(place.root, "ls-files", "--", MARK, "entries", "mem"):
+        raise RejectedError(
+            "git already has this memory, so it cannot be hidden",
+            f"remove it from git first: git rm -r --cached {place.root}",
+        )
+    return [HIDDEN_LINE] if hide_from_git(place.root, place.layout) else []
+
+
 def choose_sources(
     context: Context, place: Place, *, yes: bool
 ) -> tuple[Sequence[str], Sequence[Path]]:
@@ -170,6 +200,7 @@ def choose_sources(
     from ..agents.table import AGENTS, find_agents
     from ..transcripts.importer import find_transcripts
 
+    # An agent that is connected already needs no question.
     known = {connection.agent for connection in list_connections(context, None)}
     agents = [name for name in find_agents(context) if name not in known]
     titles = join_names([AGENTS[name].title for name in agents])
@@ -202,6 +233,7 @@ def connect_agents(context: Context, agents: Sequence[str]) -> tuple[list[str], 
 def learn_from_past(context: Context, place: Place, transcripts: Sequence[Path]) -> PastResult:
     """Import conversations and build the index, so that the first search is fast."""
     past = PastResult()
+    # A new workspace has no files to index; a vault may have thousands.
     if not transcripts and place.layout == "standard":
         return past
     common = context.common._replace(workspace=str(place.root), scope="")

@@ -43,6 +43,7 @@ def run_process(arguments: Sequence[str]) -> int:
     context = build_process_context()
     try:
         code = run(context, arguments)
+        # The buffer is written here, where a full disk or a closed pipe can still be reported.
         context.stdout.flush()
         context.stderr.flush()
         return code
@@ -60,6 +61,7 @@ def run_process(arguments: Sequence[str]) -> int:
 def run(context: Context, arguments: Sequence[str]) -> int:
     """Run a command, print its result, and return its exit code."""
     try:
+        # Python passes bytes that are not UTF-8 as lone surrogates, which no file can contain.
         if any("\udc80" <= character <= "\udcff" for word in arguments for character in word):
             raise UsageError("an argument is not UTF-8", "pass the text on standard input")
         name, command_arguments = split_command(arguments)
@@ -183,6 +185,7 @@ def build_parser(
     def invoke(**values: Any) -> None:
         receive(values)
 
+    # typer reads the signature. The first parameter, the context, is ours.
     hints = get_type_hints(function, include_extras=True)
     parameters = [
         parameter.replace(annotation=hints[parameter.name], kind=inspect.Parameter.KEYWORD_ONLY)
@@ -255,6 +258,7 @@ def open_closed_streams() -> None:
 
     A file that is opened later would get their number and receive the output.
     """
+    # A shell can close them: `mem ls >&-`. The lowest free number is the first closed stream.
     descriptor = os.open(os.devnull, os.O_RDWR)
     while descriptor <= 2:
         descriptor = os.dup(descriptor)
@@ -265,6 +269,7 @@ def note_failed_command(context: Context, name: str) -> None:
     """Let `mem undo` know that the last command changed nothing."""
     from ..store import get_workspaces, note_failure
 
+    # A failed command must report its own error, not this one.
     with suppress(MemError, OSError):
         note_failure(get_workspaces(context)[0], name)
 
@@ -293,6 +298,7 @@ def complete_json_option(arguments: Sequence[str], fields: Sequence[str]) -> lis
 
 def explain_parser_error(name: str, arguments: Sequence[str], error: Any) -> UsageError:
     """Return an error of typer in our words, with a hint."""
+    # typer writes "No such option: --x."; our messages are one line in lower case.
     message = error.format_message().rstrip(".")
     message = message[:1].lower() + message[1:]
     for original, plain in PARSER_WORDS.items():
@@ -304,6 +310,8 @@ def explain_parser_error(name: str, arguments: Sequence[str], error: Any) -> Usa
         hint = suggest(error.option_name, error.possibilities or (), hint, cutoff=0.8)
     elif COMMANDS[name].takes_text and message.startswith("unexpected argument"):
         hint = f"put the text in quotes: {quote_text(name, arguments, error.ctx)}"
+    elif name == "config" and message.startswith("unexpected argument"):
+        hint = "put commas between the values of a list: mem config set NAME VALUE,VALUE"
     return UsageError(message, hint)
 
 

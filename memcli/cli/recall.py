@@ -107,6 +107,7 @@ def run_context(
     }
     if not explain:
         return Result(data, start.text.splitlines())
+    # MEMORY.md has no limit of tokens: a person decides what is in it.
     page_tokens = start.count_tokens(PAGE)
     lines = [f"{start.count_tokens() - page_tokens} tokens, plus {page_tokens} for MEMORY.md"]
     for section, heading in HEADINGS.items():

@@ -71,6 +71,7 @@ def run_serve(
         if address.parent.is_symlink() or address.parent.stat().st_uid != os.geteuid():
             raise UnavailableError(f"{address.parent} is not a folder of yours", "remove it")
         address.parent.chmod(0o700)
+        # The lock goes with its process, even after kill -9; a file with a process id would stay.
         lock = os.open(address.parent / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -94,18 +95,22 @@ class Server:
         self.save: Callable[[], object] = bool
         self.rights = ask.read_rights(os.getpid())
         self.embedder = load_everything(context)
+        # After an update of mem, answers of the old program would surprise.
         files = [m.__file__ for name, m in sys.modules.items() if name.startswith("memcli")]
         self.sources = {file: os.stat(file).st_mtime_ns for file in files if file}
 
     def serve(self) -> None:
         """Answer one caller after the other, until the server is stopped or idle for too long."""
+        # Commands start programs in several places: git, an editor, a pager. This stops them all.
         sys.addaudithook(refuse_processes)
+        # Otherwise systemd would end the process before it deletes its socket.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         self.address.unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             try:
                 listener.bind(str(self.address))
                 listener.listen()
+                # The loop must wake up to notice an update or a long pause.
                 listener.settimeout(LOOK_SECONDS)
                 self.accept(listener)
             except (KeyboardInterrupt, SystemExit, FileNotFoundError):
@@ -123,6 +128,7 @@ class Server:
             if any(os.stat(file).st_mtime_ns != time for file, time in self.sources.items()):
                 return
             if connection is not None:
+                # A caller that gave up or lied gets no answer, and the next one need not wait.
                 with connection, suppress(OSError, ValueError):
                     connection.settimeout(LIMIT_SECONDS)
                     self.answer(connection)
@@ -175,6 +181,7 @@ class Server:
         # Libraries read the home folder and the time zone from there.
         os.environ.clear()
         os.environ.update(environment)
+        # The C library remembers the time zone of the caller before.
         time.tzset()
         stdin = io.TextIOWrapper(io.BytesIO(data), "utf-8", "surrogateescape")
         output, errors = io.StringIO(), io.StringIO()

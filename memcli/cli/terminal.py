@@ -54,7 +54,9 @@ def print_result(context: Context, result: Result) -> None:
     """Print the output of a command: JSON if asked for, rows in a pipe, otherwise lines."""
     for message in result.messages:
         print_message(context, message)
+    # A memory comes from anywhere, and an escape sequence could change the title or the clipboard.
     lines = [clean_line(line) for line in result.lines]
+    # A script sees the exit code; a person needs a word.
     if result.nothing and not lines and not result.rows:
         if result.exit_code:
             print_message(context, result.nothing)
@@ -74,6 +76,7 @@ def print_result(context: Context, result: Result) -> None:
     if result.highlight and has_colors(context):
         lines = highlight_words(lines, result.highlight)
     text = "".join(f"{line}\n" for line in lines)
+    # Like git: a pager only for output that does not fit on the screen.
     if context.is_terminal and len(lines) >= context.height > 0:
         show_in_pager(context, text)
     else:
@@ -102,6 +105,7 @@ def show_in_pager(context: Context, text: str) -> None:
     import shlex
     import subprocess
 
+    # A pager runs a command, so a workspace cannot choose it.
     settings = read_settings(Path("/nonexistent"), context.config_file, context.environment)
     command = settings["pager"] or context.environment.get("PAGER") or "less -FRX"
     try:
@@ -144,6 +148,7 @@ def require_yes(context: Context, question: str, *, yes: bool) -> bool:
 def read_key(context: Context) -> str:
     """Return the next key that the person presses, or an empty string at the end of the input."""
     stream = context.stdin
+    # Tests and scripts pipe their answers.
     if not stream.isatty():
         key = stream.read(1)
         while key.isspace():
@@ -156,6 +161,7 @@ def read_key(context: Context) -> str:
 
     settings = termios.tcgetattr(stream)
     try:
+        # One key answers, without Enter. Ctrl-C still interrupts.
         tty.setcbreak(stream)
         key = os.read(stream.fileno(), 1).decode("latin-1")
         # An arrow key sends several characters, which must not count as answers.
@@ -192,6 +198,7 @@ def run_editor(context: Context, workspace: Workspace, path: Path, otherwise: st
         raise UsageError(
             f"cannot start the editor {command!r}: {reason}", f"set EDITOR, or use: {otherwise}"
         ) from None
+    # vim's :cq is how a person says that nothing should be saved.
     if done.returncode:
         raise UsageError(
             f"the editor ended with an error ({done.returncode})", "nothing was changed"
@@ -208,12 +215,14 @@ def build_progress(context: Context, label: str) -> Callable[[int, int], None] |
     def show(done: int, total: int) -> None:
         nonlocal shown
         now = time.monotonic()
+        # Short steps show no bar, and so need not delete one.
         is_visible = shown > began
         if done >= total:
             if is_visible:
                 context.stderr.write("\r\033[K")
                 context.stderr.flush()
         elif now - began > PROGRESS_DELAY and now - shown > PROGRESS_INTERVAL:
+            # ASCII, because a terminal without UTF-8 would show three signs for a block.
             bar = "#" * (BAR_WIDTH * done // total)
             line = f"\r{label:12} [{bar:{BAR_WIDTH}}] {done:,} of {total:,}"
             context.stderr.write(line[: context.width + 1])

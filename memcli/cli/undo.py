@@ -89,6 +89,7 @@ def find_other_half(
     moved = list_moved_files(record)
     if not moved:
         return []
+    # A move writes to both workspaces, each with a log of its own.
     everywhere = context._replace(common=CommonOptions(scope="all"))
     for other in open_all(everywhere):
         records = read_log(other)
@@ -142,6 +143,7 @@ def run_history(
                     )
     # Months and workspaces come in the order of their paths.
     records.sort(key=lambda record: record["timestamp"])
+    # The latest records are the last, next to the prompt of the shell.
     records = records[-limit:]
     lines = [line for record in records for line in record["text"].splitlines()]
     cells = [[record["timestamp"], record["id"], record["text"]] for record in records]
@@ -172,6 +174,7 @@ def choose_record(records: list[Record], undone: set[int], number: int, redo: bo
         ]
         if not chosen:
             raise NotFoundError("nothing to undo", LIST_COMMANDS)
+        # Reverting an older command instead would surprise, and its text may be purged too.
         if chosen[-1].is_purge:
             raise explain_purge(chosen)
     return chosen[-1]
@@ -216,6 +219,7 @@ def add_record(context: Context, text: str) -> Result:
         raise UsageError("the record is empty")
     workspace = open_target(context)
     record_id = build_id("hist", workspace.now, context.noise)
+    # The history of all projects is one file, so a record names its project.
     project = workspace.project if workspace.is_own else ""
     record = format_history_record(record_id, workspace.now, workspace.zone, text, project)
     done = commit_one(
