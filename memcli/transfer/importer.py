@@ -102,10 +102,10 @@ def find_format(source: Source, name: str = "") -> tuple[str, Iterator[Item]]:
         items = formats[candidate](source)
         if items is not None:
             return candidate, items
-    if not source.is_tree and not source.head:
+    if not source.is_tree and not source.head.strip():
         raise UsageError(f"{source.name} is empty", "the download or export may have failed")
-    what = f"not in the format {name}" if name else "in no format that mem knows"
-    raise UsageError(f"{source.name} is {what}", f"formats: {', '.join(sorted(formats))}")
+    problem = f"not in the format {name}" if name else "in no format that mem knows"
+    raise UsageError(f"{source.name} is {problem}", f"formats: {', '.join(sorted(formats))}")
 
 
 @dataclass
@@ -133,7 +133,7 @@ class ImportResult:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which memories of a source are imported."""
+    """The memories of a source that the user chose; by default everything."""
 
     types: Sequence[str] = ()
     tags: Sequence[str] = ()

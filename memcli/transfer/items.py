@@ -142,7 +142,7 @@ class Source:
     columns: dict[str, str] = field(default_factory=dict)  # our field → its name in the source
     modified: str = ""  # the date of the file, and of a memory without one
     format_name: str = ""  # the format that the user names
-    memory_source: str = ""  # whose word the memories are; empty: not the user's
+    memory_source: str = ""  # the `source` of the memories; empty: inferred
     zone: tzinfo = UTC  # of times without one
     is_inner: bool = False  # in a folder or archive, where some files are something else
     messages: list[str] = field(default_factory=list)  # for the user

@@ -392,7 +392,7 @@ def read_csv(source: Source) -> Iterator[Item] | None:
     if source.is_tree or not (is_named or source.columns):
         return None
     text = source.decode_head()
-    if text.startswith(("{", "[")):
+    if not text.strip() or text.startswith(("{", "[")):
         return None
     lines = text.splitlines()
     # Excel understands a first line such as `sep=;`.
