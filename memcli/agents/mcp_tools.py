@@ -21,8 +21,8 @@ from ..api import (
     open_target,
     search,
 )
-from ..formats import TYPES, format_time, parse_end
-from ..index import Filter, open_index
+from ..formats import format_time, parse_end
+from ..index import Filter, check_type, open_index
 from ..search.names import find_named
 from ..store import Workspace, read_file
 from .mcp import TOOLS
@@ -205,7 +205,7 @@ def search_memory(
     items = []
     for hit in hits:
         day = workspaces[0].describe_day(hit.timestamp) if hit.timestamp else ""
-        newer = f"newer: {hit.newer}" if hit.newer else ""
+        newer = f"later: {hit.newer}" if hit.newer else ""
         place = hit.path if hit.kind == "entry" else f"{hit.path}:{hit.line}"
         if hit.owner:  # the path is on another machine
             day, place = f"from {hit.owner}, {day}", hit.id
@@ -269,8 +269,7 @@ def read_fields(workspace: Workspace, metadata: dict[str, Any]) -> dict[str, str
     for name in ("source", "trust", "confidence", "strength", "id", "pinned"):
         metadata.pop(name, None)
     fields = {name: str(metadata.pop(name, "") or "") for name in ("type", "title", "key")}
-    if fields["type"] and fields["type"] not in TYPES:
-        raise UsageError(f"unknown type {fields['type']!r}", f"one of: {', '.join(TYPES)}")
+    check_type(fields["type"])
     expires = str(metadata.pop("expires", "") or "")
     moment = parse_end(expires, workspace.now, workspace.zone) if expires else None
     if expires and moment is None:

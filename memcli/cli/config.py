@@ -18,6 +18,7 @@ from ..store import (
     edit_settings_text,
     format_setting,
     hide_password,
+    is_ignored,
     parse_setting,
     read_file,
     read_text,
@@ -33,7 +34,7 @@ def run_config(
     context: Context,
     action: Annotated[str, Argument(help=f"One of: {', '.join(ACTIONS)}. Default: list.")] = "list",
     name: Annotated[str, Argument(help="The setting.")] = "",
-    value: Annotated[str, Argument(help="Its new value.")] = "",
+    value: Annotated[str, Argument(help="Its new value. A list has commas: Private,Archive.")] = "",
     user: Annotated[
         bool, Option("--user", help="Change your own settings, for every workspace.")
     ] = False,
@@ -75,6 +76,7 @@ def run_config(
         raise UsageError(f"{name} can only be set in your own settings", hint)
     if action == "set" and not value:
         raise UsageError(f"no value for {name}", f"mem config set {name} VALUE")
+    # mem.yaml may be committed, and a shell writes its commands to a file.
     if hide_password(value) != value:
         raise UsageError(
             "nothing was saved: the value contains a password, and your shell has recorded it",
@@ -83,7 +85,13 @@ def run_config(
     parsed = parse_setting(name, value) if action == "set" else None
     save_setting(workspace, path, name, parsed, user=user)
     line = f"{name}: {format_setting(parsed)}" if action == "set" else f"{name} is unset"
-    return Result({"name": name, "value": parsed, "path": str(path)}, [line])
+    messages = []
+    if name == "index.exclude" and parsed:
+        files = [file.relative_to(workspace.root).as_posix() for file in workspace.root.rglob("*")]
+        for pattern in parsed:
+            if not any(is_ignored([pattern.removeprefix("!")], file) for file in files):
+                messages.append(f"no file matches {pattern!r}")
+    return Result({"name": name, "value": parsed, "path": str(path)}, [line], messages=messages)
 
 
 def choose_file(context: Context, workspace: Workspace, user: bool) -> Path:

@@ -6,8 +6,24 @@ from typer import Argument, Option
 
 from ..api import Context, MemError, NotFoundError, Workspace, open_all
 from ..formats import build_slug, split_sections
-from ..index import Filter, Index, IndexedEntry, build_filter, find_entries, open_index
-from ..search.names import Line, NamedFile, find_named, get_link_names, get_named, grep
+from ..index import (
+    Filter,
+    Index,
+    IndexedEntry,
+    build_filter,
+    check_type,
+    find_entries,
+    open_index,
+)
+from ..search.names import (
+    Line,
+    NamedFile,
+    build_missing_error,
+    find_named,
+    get_link_names,
+    get_named,
+    grep,
+)
 from .terminal import Result
 
 MOST_LINKS = 10  # shown; --json has all of them
@@ -49,7 +65,7 @@ def run_read(
             team_index = open_named(workspace, name)
             if team_index is not None:
                 return show_file(team_index, get_named(team_index, name), offset, limit)
-    raise NotFoundError(f"no memory {name!r}", f"search for it: mem search {name!r}")
+    raise build_missing_error(workspaces[0], name)
 
 
 def run_ls(
@@ -86,6 +102,8 @@ def run_ls(
         index = open_index(workspace)
         messages += index.messages
         matches += [(index, entry) for entry in find_entries(index, wanted)]
+    for name in [] if matches else wanted.types:
+        check_type(name, [open_index(workspace) for workspace in workspaces])
     # Each list is in order already.
     if len(workspaces) > 1:
         matches.sort(key=lambda item: item[1].updated_at, reverse=True)
@@ -178,7 +196,8 @@ def get_section(text: str, named: NamedFile) -> str:
         if section.anchor in wanted:
             return text[section.start : section.end]
     anchors = ", ".join(section.anchor for section in sections if section.anchor)
-    raise NotFoundError(f"{named.path} has no section {named.anchor!r}", f"sections: {anchors}")
+    hint = f"sections: {anchors}" if anchors else f"read the whole file: mem read {named.path}"
+    raise NotFoundError(f"{named.path} has no section {named.anchor!r}", hint)
 
 
 def show_history(workspace: Workspace, named: NamedFile) -> Result:

@@ -7,7 +7,7 @@ from typer import Argument, Option
 
 from ..api import Context, UsageError, Workspace, open_all
 from ..formats import is_id
-from ..index import build_filter
+from ..index import build_filter, check_type, open_index
 from ..search.search import Hit, SearchOptions, search
 from .terminal import Result
 
@@ -72,6 +72,8 @@ def run_search(
     result = search(workspaces, text, options)
     messages = list(result.messages)
     if not result.hits:
+        for name in wanted.types:
+            check_type(name, [open_index(workspace) for workspace in workspaces])
         messages.append(describe_nothing(result.weak))
         # Without this line, a memory that has faded looks like one that was lost.
         faded = options._replace(wanted=wanted._replace(statuses=("faded",)), limit=1)
@@ -112,7 +114,7 @@ def format_hit(workspace: Workspace, hit: Hit, mark: str, explain: bool) -> list
         workspace.describe_day(hit.timestamp) if hit.timestamp else "",
         location,
         hit.short_id if hit.short_id != hit.path else "",
-        f"newer: {hit.newer[-6:] if is_id(hit.newer) else PurePath(hit.newer).name}"
+        f"later: {hit.newer[-6:] if is_id(hit.newer) else PurePath(hit.newer).name}"
         if hit.newer
         else "",
     ]

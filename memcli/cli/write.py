@@ -20,7 +20,7 @@ from ..api import (
     open_target,
 )
 from ..formats import SOURCES, TYPES, format_note, format_time, parse_end
-from ..index import Filter, open_index
+from ..index import Filter, check_type, open_index
 from ..reconcile import (
     Draft,
     ForgetResult,
@@ -37,7 +37,7 @@ from ..reconcile import (
 )
 from ..search.names import get_entry, grep
 from ..store import Append, Workspace, commit_one, read_file
-from .terminal import Result, explain_place, require_yes, run_editor
+from .terminal import Result, explain_place, is_interactive, require_yes, run_editor
 
 WRITE_FIELDS = ("action", "id", "short_id", "path", "text", "strength", "related", "undo")
 LABELS = {
@@ -120,6 +120,8 @@ def run_write(
         except MemError as error:
             raise add_secret_hint(error) from None
         return render_outcome(context, outcome, explain_place(workspace))
+    if not text and not title:
+        raise UsageError("the memory has no text", "`mem write -` reads it from standard input")
     draft = Draft(
         body,
         **fields,
@@ -203,12 +205,6 @@ def choose_source(context: Context, source: str) -> str:
     if source and source not in SOURCES:
         raise UsageError(f"unknown source {source!r}", f"one of: {', '.join(SOURCES)}")
     return source or ("user" if context.is_terminal else "inferred")
-
-
-def check_type(name: str) -> str:
-    if name and name not in TYPES:
-        raise UsageError(f"unknown type {name!r}", f"one of: {', '.join(TYPES)}")
-    return name
 
 
 def split_list(values: list[str]) -> tuple[str, ...]:
@@ -315,7 +311,7 @@ def run_forget(
     dry_run: Annotated[
         bool, Option("--dry-run", help="Only show what would be forgotten.")
     ] = False,
-    yes: Annotated[bool, Option("--yes", help="Do not ask before a purge.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Do not ask first.")] = False,
 ) -> Result:
     """Hide memories from search and agents, or delete them.
 
@@ -330,13 +326,13 @@ def run_forget(
     if about:
         names = [entry.id for entry in get_mentions(workspace, about)]
     messages = list_history_lines(workspace, about) if about else []
-    if dry_run or purge:
+    must_ask = purge or (bool(about) and is_interactive(context) and not yes)
+    if dry_run or must_ask:
         index = open_index(workspace)
         entries = [get_entry(index, name) for name in names]
         verb = "delete" if purge else "forget"
-        lines = [
-            f"Would {verb}: {entry.summary}  ({index.shorten_id(entry.id)})" for entry in entries
-        ]
+        label = f"Would {verb}" if dry_run else verb.capitalize()
+        lines = [f"{label}: {entry.summary}  ({index.shorten_id(entry.id)})" for entry in entries]
         if dry_run:
             action = f"would {verb}"
             outcomes = [
@@ -344,11 +340,9 @@ def run_forget(
                 for entry in entries
             ]
             return Result({"memories": list_fields(outcomes)}, lines, list_rows(outcomes), messages)
-        question = "\n".join(
-            [*(line.replace("Would delete", "Delete") for line in lines), "This cannot be undone."]
-        )
-        if not require_yes(context, question, yes=yes):
-            return Result({"memories": []}, ["Nothing was deleted."], exit_code=1)
+        question = "This cannot be undone." if purge else "Forget them?"
+        if not require_yes(context, "\n".join([*lines, question]), yes=yes):
+            return Result({"memories": []}, ["Nothing was changed."], exit_code=1)
     done = forget(workspace, names, reason=reason, purge=purge)
     return render_forgetting(done, purge, messages)
 
@@ -379,7 +373,9 @@ def render_forgetting(done: ForgetResult, purge: bool, messages: list[str]) -> R
     if purge:
         lines += [f"  also deleted from {path}" for path in done.other_files]
         if done.git_commits:
-            lines.append(f"  git still has it in: {', '.join(dict.fromkeys(done.git_commits))}")
+            # A message, because a script must learn it too.
+            commits = ", ".join(dict.fromkeys(done.git_commits))
+            messages = [*messages, f"git still has the text in {commits}"]
     else:
         # The id of a note is its path, which may contain blanks.
         ids = [shlex.quote(outcome.short_id) for outcome in done.outcomes if not outcome.error]

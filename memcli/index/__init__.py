@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         build_chunk_sql,
         build_filter,
         build_sql,
+        check_type,
         find_entries,
         find_files,
         parse_date,
@@ -41,7 +42,8 @@ __getattr__ = import_lazily(
     {
         "database": "FILE TOKENIZER open_database read_passages",
         "filters": (
-            "Filter build_chunk_sql build_filter build_sql find_entries find_files parse_date"
+            "Filter build_chunk_sql build_filter build_sql check_type find_entries "
+            "find_files parse_date"
         ),
         "index": "COLUMNS Index IndexedEntry KINDS build_entry open_index",
         "model": "open_embedder prepare_model",

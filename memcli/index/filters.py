@@ -2,16 +2,16 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
 from typing import Any, NamedTuple
 
 from ..errors import UsageError
-from ..formats import FIELDS, SPELLINGS, STATUSES, format_time, parse_period, parse_time
+from ..formats import FIELDS, SPELLINGS, STATUSES, TYPES, format_time, parse_period, parse_time
 from .index import KINDS, Index, IndexedEntry
 
 # rating>=4, status = active, title ~ garden
-CONDITION = re.compile(r"\s*([\w.-]+)\s*(>=|<=|!=|=|>|<|~)\s*(.*?)\s*", re.DOTALL)
+CONDITION = re.compile(r"\s*([\w.-]+)\s*(>=|<=|!=|=|>|<|~)(?!\s*[=<>~])\s*(.*?)\s*", re.DOTALL)
 
 
 class Filter(NamedTuple):
@@ -46,7 +46,7 @@ def build_filter(
         if not CONDITION.fullmatch(condition):
             raise UsageError(
                 f"cannot read the condition {condition!r}",
-                'write it as "rating>=4" or "status=active"',
+                'write it as "rating>=4" or "status=active"; operators: = != < <= > >= ~',
             )
     statuses = tuple(status.lower() for status in values.pop("statuses", ()) or ("active",))
     for status in statuses:
@@ -55,12 +55,30 @@ def build_filter(
     # Without statuses there is no condition.
     if "all" in statuses:
         statuses = ()
+    start = format_time(parse_date(since, now, zone)[0]) if since else ""
+    end = format_time(parse_date(until, now, zone)[1]) if until else ""
+    if end and start > end:
+        raise UsageError(f"the period ends before it starts: {since} to {until}")
     return Filter(
-        since=format_time(parse_date(since, now, zone)[0]) if since else "",
-        until=format_time(parse_date(until, now, zone)[1]) if until else "",
+        since=start,
+        until=end,
         statuses=statuses,
         **{**values, "types": tuple(type_.lower() for type_ in values.get("types", ()))},
     )
+
+
+def check_type(name: str, indexes: Sequence[Index] = ()) -> str:
+    """Return the name of a type. Raises UsageError if mem does not know it and no memory has it."""
+    is_used = any(index.list_entries("type = ?", (name,)) for index in indexes)
+    if name and name not in TYPES and not is_used:
+        from difflib import get_close_matches
+
+        # People call a constraint a rule, as the manual does.
+        close = get_close_matches(name, ("rule", *TYPES), n=1)
+        meant = "constraint" if close == ["rule"] else "".join(close)
+        hint = f"did you mean {meant}? " if meant else ""
+        raise UsageError(f"unknown type {name!r}", f"{hint}types: {', '.join(TYPES)}")
+    return name
 
 
 def parse_date(text: str, now: datetime, zone: tzinfo) -> tuple[datetime, datetime]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import UnavailableError, UsageError
 from ..formats import HIDDEN_MARK, Problem
-from ..store import Workspace, recover
+from ..store import Workspace, is_ignored, recover
 from .database import (
     MATRIX_FILE,
     Database,
@@ -257,7 +257,9 @@ class Index:
         return max(rows.fetchone()[0] or "", self.workspace.find_last_purge())
 
     def is_current(self, path: str) -> bool:
-        """Return whether a file still has the stat that the index noted."""
+        """Return whether a file still has the stat that the index noted, and is not excluded."""
+        if is_ignored(self.workspace.settings["index.exclude"], path):
+            return False
         row = self.run(
             "select mtime, ctime, size, inode, noted from files where path = ?", (path,)
         ).fetchone()

@@ -62,6 +62,7 @@ EMPTY_HISTORY_RECORD = re.compile(
     rf"(?m)^## [^\n]*\n+(?:\[[\d :-]+\])?[\s.]*{CUT}(?:[\s.]|{CUT})*(?=^## |\Z)"
 )
 EMPTY_NOTE = re.compile(rf"(?m)^(?:[-*] )?\[\d\d:\d\d\][ \t.]*{CUT}(?:[ \t.]|{CUT})*\r?(?:\n|\Z)")
+NOTE_LINE = re.compile(r"(?m)^\[\d\d:\d\d\] .*\n?")
 PURGED_PASSAGE = "[purged]"
 # Of 255 sentences that reword a memory, 174 find it at .8, and one finds another memory. Below .8,
 # sentences about other things are found more and more often.
@@ -93,6 +94,10 @@ def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult
     group = ChangeGroup([*changes, *cleaned])
     done.result = commit(workspace, "purge", [group], is_purge=True)
     done.result.raise_rejected()
+    done.result.messages += [
+        f"still in {path}: edit the file, or delete it with --purge too"
+        for path in find_files_with(workspace, texts)
+    ]
     workspace.machine.note_carried_purges(texts)
     wipe_index(index)
     return done
@@ -122,7 +127,7 @@ def purge_texts(workspace: Workspace, texts: Mapping[str, str]) -> Commit:
 
 
 def build_cleaning(workspace: Workspace, texts: Mapping[str, str]) -> list[Replace]:
-    """Return the changes that delete the texts of memories from all files except memories."""
+    """Return the changes that delete the texts of memories from all files except entries."""
     finder = PassageFinder(texts)
     changes = []
     # In all files, because agents and people copy sentences into other files.
@@ -132,6 +137,13 @@ def build_cleaning(workspace: Workspace, texts: Mapping[str, str]) -> list[Repla
         if clean != text:
             changes.append(Replace(path, text, clean))
     return changes
+
+
+def find_files_with(workspace: Workspace, texts: Mapping[str, str]) -> list[str]:
+    """Return the files with texts of memories: other memories, and notes of the vault."""
+    finder = PassageFinder(texts)
+    paths = list_all_files(workspace)
+    return [path for path in paths if finder.find(normalize(read_file(workspace, path) or ""))]
 
 
 def find_received_purges(workspace: Workspace) -> tuple[list[Replace], list[str]]:
@@ -185,6 +197,9 @@ def clean_file(
 ) -> str | None:
     """Return the text of another file without the purged passages. None: delete the file."""
     kind = workspace.get_kind(path)
+    if kind != "memory" and not workspace.is_managed(path):
+        # In a note of the vault, only the lines that `mem note` wrote.
+        return NOTE_LINE.sub(lambda line: remove_passages(line[0], "note", finder), text)
     if path.startswith(f"{workspace.prefix}inbox/"):
         return None if finder.find(normalize(text)) else text
     # An archive is a conversation too. Another memory may repeat the text on purpose, so it stays.
@@ -482,11 +497,14 @@ def find_copies(index: Index, entry: IndexedEntry) -> list[IndexedEntry]:
 
 
 def get_mentions(workspace: Workspace, text: str) -> list[IndexedEntry]:
-    """Return the active entries that contain a text, for `forget --about`."""
+    """Return the active entries that contain a text, for `forget --about`.
+
+    Notes of a vault are forgotten only by name.
+    """
     index = open_index(workspace)
     wanted = text.casefold()
     entries = []
-    for entry in index.list_entries("status = 'active'"):
+    for entry in index.list_managed_entries():
         # Not the frontmatter: everything mentions `type: fact`.
         said = f"{entry.title}\n{get_body(index.read_text(entry.path) or '')}"
         if wanted in said.casefold():

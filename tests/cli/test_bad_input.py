@@ -205,3 +205,51 @@ def test_long_and_odd_texts_are_written_and_found(tmp_path: Path, text: str) -> 
     assert code == 0, errors
     assert run_mem(tmp_path, "ls")[0] == 0
     assert run_mem(tmp_path, "read", output.split("\t")[1])[0] == 0
+
+
+@pytest.mark.parametrize("command", [("search", "boiler"), ("ls",)])
+def test_a_filter_that_fits_nothing_says_why(tmp_path: Path, command: tuple[str, ...]) -> None:
+    put(make_workspace(tmp_path), "entries/soup.md", "---\ntype: recipe\n---\nBoiler soup.\n")
+    for options, hint in {
+        ("--type", "facts"): "did you mean fact? types: fact, preference",
+        ("--type", "ruel"): "did you mean constraint?",
+        ("--where", "rating=>5"): "operators: = != < <= > >= ~",
+        ("--since", "2026-10", "--until", "2026-09"): "the period ends before it starts",
+    }.items():
+        code, _, messages = run_mem(tmp_path, *command, *options)
+        assert (code, hint in messages) == (2, True), messages
+    # A type of the user is known if a file has it.
+    assert run_mem(tmp_path, *command, "--type", "recipe")[0] == 0
+    assert run_mem(tmp_path, *command, "--type", "recipe", "--tag", "x")[0] == 1
+
+
+def test_an_excluded_file_is_neither_read_nor_edited(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "entries/private/health.md", "Ana takes pills.\n")
+    setting = ("config", "set", "index.exclude", "entries/private,Archive")
+    code, output, messages = run_mem(tmp_path, *setting)
+    assert (code, output) == (0, "index.exclude: [entries/private, Archive]\n")
+    assert messages == "mem: no file matches 'Archive'\n"
+    for words in (("read",), ("edit", "--replace", "Ana", "Bo")):
+        for name in ("entries/private/health.md", "private/health"):
+            code, _, messages = run_mem(tmp_path, words[0], name, *words[1:])
+            assert code == 4
+            assert "entries/private/health.md is excluded by index.exclude" in messages
+    code, _, messages = run_mem(tmp_path, "config", "set", "index.exclude", "Private", "Archive")
+    assert (code, "put commas between the values" in messages) == (2, True)
+
+
+def test_a_path_is_relative_to_the_folder_of_the_command(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "entries/index.md", "The index of the garden.\n")
+    put(workspace, "entries/beds/kale.md", "Kale in the third bed.\n")
+    folder = workspace.root / "entries/beds"
+    assert "garden" in run_mem(folder, "read", "../index.md")[1]
+    (tmp_path / "outside.md").write_text("Nobody reads the falcon.\n")
+    assert run_mem(folder, "read", "../../../outside.md")[0] == 4
+
+
+def test_a_wrong_type_names_the_right_one(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    code, _, messages = run_mem(tmp_path, "write", "Lint first.", "--type", "rule")
+    assert (code, "did you mean constraint?" in messages) == (2, True)
