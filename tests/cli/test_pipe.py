@@ -1,6 +1,7 @@
 """What commands print in a pipe: rows for scripts on stdout, sentences on stderr."""
 
 import io
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,26 @@ def test_write_names_the_memories_that_it_concerns(tmp_path: Path) -> None:
     _, output, messages = run_mem(tmp_path, "write", "The port is 7654.", "--key", "port")
     assert output.rstrip("\n").split("\t")[4] == f"replaces:{old[1]}"
     assert messages == f"mem: replaces: The port is 6543.  ({old[1][-6:]})\n"
+
+
+def test_a_text_in_a_pipe_needs_a_dash(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    code, output, messages = run_mem(tmp_path, "write", stdin="Tea at four.\n")
+    assert (code, output) == (2, "")
+    assert "hint: `mem write -` reads it from standard input\n" in messages
+    assert run_mem(tmp_path, "write", "-", stdin="Tea at four.\n")[0] == 0
+
+
+def test_a_purge_names_the_commits_that_still_have_the_text(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "entries/tea.md", "Tea at four.\n")
+    git = ["git", "-c", "user.name=Ana", "-c", "user.email=ana@example.org", "-C", str(tmp_path)]
+    for words in (["init", "-q"], ["add", "memory/entries"], ["commit", "-qm", "Tea"]):
+        subprocess.run([*git, *words], check=True)
+    commit = subprocess.check_output([*git, "log", "--format=%h"], text=True).strip()
+    code, output, messages = run_mem(tmp_path, "forget", "tea", "--purge", "--yes")
+    assert (code, output.split("\t")[0]) == (0, "purged")
+    assert messages == f"mem: git still has the text in {commit}\n"
 
 
 def test_the_first_text_in_your_own_memory_is_announced(tmp_path: Path) -> None:
@@ -92,3 +113,13 @@ def test_whoever_waits_for_files_to_be_read_sees_how_many_are_left(
         put(workspace, f"entries/{term}.md", f"The shed has a {term}.\n")
         run(make_context(tmp_path, TERM=term)._replace(stderr=stream), ["tags"])
         assert stream.getvalue() == ""
+
+
+def test_forget_about_asks_on_a_terminal(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "entries/tea.md", "Tea is in the shed.\n")
+    for answer, code in (("n\n", 1), ("y\n", 0)):
+        context = make_context(tmp_path)._replace(stdin=Terminal(answer), is_terminal=True)
+        assert run(context, ["forget", "--about", "shed"]) == code
+        question = context.stderr.getvalue()  # type: ignore[attr-defined]
+        assert question.startswith("Forget: Tea is in the shed.  (entries/tea.md)\nForget them?")

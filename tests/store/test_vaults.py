@@ -109,6 +109,37 @@ def test_a_note_in_the_daily_note_of_the_vault(vault: Path) -> None:
     assert "(mem/notes/2026-11-28.md)" in run_mem(vault, "note", "Ground them.")[1]
 
 
+def test_forget_about_leaves_the_notes_of_the_vault_alone(vault: Path) -> None:
+    run_mem(vault, "init")
+    before = read_all(vault)
+    run_mem(vault, "write", "Ana likes the zebrawood table.")
+    assert run_mem(vault, "forget", "--about", "zebrawood")[0] == 0
+    assert read_all(vault) == before
+    assert run_mem(vault, "forget", "--about", "zebrawood")[0] == 4
+    assert run_mem(vault, "forget", "Plan.md")[0] == 0
+    assert "status: forgotten" in (vault / "Plan.md").read_text()
+
+
+def test_a_purge_cleans_the_daily_note_and_names_other_notes(vault: Path) -> None:
+    run_mem(vault, "init")
+    run_mem(vault, "config", "set", "vault.daily_note", "true")
+    text = "The spare key is under the flower pot."
+    (vault / "House.md").write_text(f"{text}\n")
+    daily = vault / "Daily/2026/11-28 Saturday.md"
+    daily.parent.mkdir(parents=True)
+    daily.write_text(f"Ana: {text}\n")
+    run_mem(vault, "write", text, "--no-dedup", "--path", "key")
+    run_mem(vault, "note", f"Told Jonas: {text}")
+    code, _, messages = run_mem(vault, "forget", "mem/entries/key.md", "--purge", "--yes")
+    assert code == 0
+    ours = daily.read_text().removeprefix(f"Ana: {text}\n[12:")
+    assert ours[2:] == "] Told Jonas: .\n"
+    assert [line.split(":")[1] for line in messages.splitlines()] == [
+        " still in Daily/2026/11-28 Saturday.md",
+        " still in House.md",
+    ]
+
+
 @pytest.mark.parametrize(
     ("pattern", "name"),
     [
