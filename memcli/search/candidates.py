@@ -72,6 +72,7 @@ class Passage(NamedTuple):
     vector: int | None  # row of the matrix
     path: str
     pieces: int  # of the turn that it belongs to
+    is_dated: bool  # otherwise its date is the time of its file, which a copy changes
     text: str
 
 
@@ -144,17 +145,23 @@ def read_details(
         " and +other.file = chunks.file"
         f" and other.chunk between chunks.chunk - {NEIGHBORS} and chunks.chunk + {NEIGHBORS}"
     )
+    # Only a file without an id can be without a date.
+    is_dated = (
+        "entries.id is not path"
+        " or updated_at is not strftime('%Y-%m-%dT%H:%M:%SZ', mtime / 1000000000, 'unixepoch')"
+    )
     rows = index.run(
         "select chunk, chunks.kind, anchor, line, chunks.title, timestamp, vector, path,"
-        f" case chunks.kind when 'session' then ({pieces}) else 1 end, file, start, stop,"
-        f" {columns} from chunks join files using(file) left join entries using(file)"
+        f" case chunks.kind when 'session' then ({pieces}) else 1 end, {is_dated},"
+        f" file, start, stop, {columns}"
+        " from chunks join files using(file) left join entries using(file)"
         f" where chunk in ({', '.join(map(str, chunks))})"
     ).fetchall()
-    texts = read_passages(index.database, [(row[9], "", row[10], row[11]) for row in rows])
+    texts = read_passages(index.database, [(row[10], "", row[11], row[12]) for row in rows])
     details: dict[int, tuple[Passage, IndexedEntry | None]] = {}
     for row, text in zip(rows, texts, strict=True):
-        entry = build_entry((row[7], *row[12:])) if row[12] is not None else None
-        details[row[0]] = (Passage(*row[1:9], text), entry)  # type: ignore[call-arg]
+        entry = build_entry((row[7], *row[13:])) if row[13] is not None else None
+        details[row[0]] = (Passage(*row[1:10], text), entry)  # type: ignore[call-arg]
     return details
 
 
@@ -291,7 +298,7 @@ def is_replacement(later: Candidate, earlier: Candidate) -> bool:
 def is_later(later: Candidate, earlier: Candidate) -> bool:
     """Return whether an entry was changed after another one, by a source trusted as much."""
     new, old = later.entry, earlier.entry
-    if new is None or old is None or new.trust < old.trust:
+    if new is None or old is None or new.trust < old.trust or not later.passage.is_dated:
         return False
     return (new.updated_at, new.id) > (old.updated_at, old.id)
 

@@ -1,6 +1,7 @@
 """Search prefers what was said later, and long turns of conversations do not crowd out others."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,16 @@ def test_a_short_answer_comes_before_a_long_turn_that_touches_everything(tmp_pat
     hits = search([workspace], "people of the boiler", SearchOptions(wanted=wanted)).hits
     assert {hit.line: hit.parts["bonus"] for hit in hits}[1] < 0
     assert {hit.line: hit.parts["bonus"] for hit in hits}[2] == 0
+
+
+def test_a_note_without_a_date_is_never_later(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    # A copy of a folder gives its files the time of the copy, one after the other.
+    for number, port in enumerate((8443, 9443)):
+        text = f"The port of the staging server is {port}.\n"
+        os.utime(put(workspace, f"entries/{number}.md", text), (1_700_000_000 + number,) * 2)
+    hits = find(workspace, "port of the staging server")
+    assert [hit.newer for hit in hits] == ["", ""]
+    put(workspace, "entries/1.md", f"---\ndate: 2024-01-01\n---\n{text}")
+    hits = find(workspace, "port of the staging server")
+    assert [(hit.path, hit.newer) for hit in hits][1] == ("entries/0.md", "entries/1.md")
