@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ChangedError, UsageError
-from ..formats import build_digest, summarize_texts
+from ..formats import SUMMARY_LENGTH, build_digest, get_body, shorten, summarize_texts
 from ..index import Index, IndexedEntry, open_index
 from ..store import Append, ChangeGroup, Commit, Replace, Workspace, commit, hold_lock, read_file
 from .admit import Admission
@@ -79,6 +79,12 @@ def list_questions(workspace: Workspace, *, duplicates: bool = False) -> list[Qu
 
 def build_pair_question(index: Index, kind: str, pair: Pair) -> Question:
     choices = [build_choice(index, entry) for entry in pair]
+    # Two versions of a note have the same title.
+    if choices[0].text == choices[1].text:
+        bodies = [get_body(index.read_text(entry.path) or "").splitlines() for entry in pair]
+        for choice, mine, other in zip(choices, bodies, reversed(bodies), strict=True):
+            line = next((line for line in mine if line.strip() and line not in other), "")
+            choice.text = shorten(f"{choice.text} … {line}", SUMMARY_LENGTH)
     return Question(build_question_id(choices), kind, TEXTS[kind], choices, PAIR_ANSWERS)
 
 

@@ -164,3 +164,14 @@ def test_after_enough_duplicates_no_other_pair_is_read(
     monkeypatch.setattr(pairs, "MOST_DUPLICATES", 2)
     assert find_duplicates(index) == everything[:2]
     assert read == ["file = ?"] * 4
+
+
+def test_two_versions_of_a_note_are_shown_with_the_line_that_differs(workspace: Workspace) -> None:
+    for name, year in (("a", 2012), ("b", 2014)):
+        text = f"---\ncreated_at: {year}-01-01\n---\n# House\n\nIt is blue.\n\nThe boiler is of {year}.\n"
+        put(workspace, f"entries/{name}.md", text)
+    question = next(iter(list_questions(workspace, duplicates=True)))
+    assert [choice.text for choice in question.memories] == [
+        "House … The boiler is of 2012.",
+        "House … The boiler is of 2014.",
+    ]
