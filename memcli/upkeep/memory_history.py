@@ -13,12 +13,14 @@ from ..formats import (
     parse,
     parse_time,
     read_entry,
+    read_file_time,
     read_id,
 )
 from ..reconcile import mask_text
 from ..search.names import NamedFile
 from ..store import Change, Record, Workspace, read_log, run_git
 
+# Git follows renames by comparing the files of each commit, which takes long in a large repository.
 MOST_COMMITS = 100
 STATUS_EVENTS = {"active": "restored"}  # other statuses are events by their own name
 
@@ -28,7 +30,9 @@ class Event:
     """Something that happened to a memory."""
 
     time: str
-    action: str  # created, confirmed, edited, forgotten, promoted, committed and so on
+    action: (
+        str  # created, changed on disk, confirmed, edited, forgotten, promoted, committed and so on
+    )
     text: str = ""
     command: str = ""
     number: int = 0  # of the command in the undo log
@@ -39,6 +43,7 @@ def find_events(workspace: Workspace, named: NamedFile) -> list[Event]:
     """Return the events of a memory or file, the latest first."""
     events = list(find_logged_events(workspace, named))
     if named.entry is not None:
+        # The file repeats some events of the log, and only the log knows their commands.
         known = {event.action for event in events}
         events += [
             event for event in find_dated_events(workspace, named) if event.action not in known
@@ -72,6 +77,7 @@ def describe_change(workspace: Workspace, record: Record, change: Change) -> Eve
     """Return a change of a file as an event."""
     before, after = (read_version(workspace, change.path, text) for text in change[1:])
     text = ""
+    # One command can change several things. The first test that fits names the event.
     if change.before is None or change.after is None:
         action = "created" if change.before is None else "deleted"
         text = after.summary if after else ""
@@ -117,7 +123,9 @@ def find_dated_events(workspace: Workspace, named: NamedFile) -> Iterator[Event]
     """Yield the events whose dates are in the file."""
     entry = named.entry
     assert entry is not None
-    yield Event(entry.created_at, "created", entry.summary)
+    modified = format_time(read_file_time((workspace.root / named.path).stat().st_mtime_ns))
+    is_undated = entry.id == named.path and entry.created_at == modified
+    yield Event(entry.created_at, "changed on disk" if is_undated else "created", entry.summary)
     if entry.forgotten_at:
         yield Event(entry.forgotten_at, "forgotten", entry.reason)
     if workspace.is_expired(entry):
@@ -132,6 +140,7 @@ def find_commits(workspace: Workspace, path: str) -> Iterator[Event]:
             "log",
             "--follow",
             f"-n{MOST_COMMITS}",
+            # A subject may contain everything except for NUL.
             "--format=%h%x00%aI%x00%an%x00%s",
             "--",
             path,

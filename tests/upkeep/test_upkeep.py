@@ -250,6 +250,12 @@ def test_the_history_of_a_memory_has_its_commits(tmp_path: Path) -> None:
     ]
 
 
+def test_a_note_without_a_date_was_only_changed_on_disk(tmp_path: Path) -> None:
+    put(make_workspace(tmp_path), "entries/a.md", "Tea at four.\n")
+    events = json.loads(run_mem(tmp_path, "read", "a", "--history", "--json")[1])["history"]
+    assert [event["action"] for event in events] == ["changed on disk"]
+
+
 def test_links_among_conversations_stop_nothing(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     put(workspace, "sessions/a/session.jsonl", '{"role": "user", "content": "Hello."}\n{"ro')
