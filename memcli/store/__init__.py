@@ -31,6 +31,8 @@ if TYPE_CHECKING:
         add_lines,
         choose_place,
         create_workspace,
+        hide_from_git,
+        show_to_git,
     )
     from .machine import LOG, NICENESS, Machine, make_mem_folder
     from .obsidian import find_tags, find_title, read_excluded, render_canvas
@@ -115,7 +117,7 @@ __getattr__ = import_lazily(
         "git": "Repository SAFE_OPTIONS find_repository read_line run_git run_program",
         "init": (
             "HISTORY_PATHS LOCAL_PATHS Place SHARED_ONLY_PATHS add_lines "
-            "choose_place create_workspace"
+            "choose_place create_workspace hide_from_git show_to_git"
         ),
         "machine": "LOG NICENESS Machine make_mem_folder",
         "obsidian": "find_tags find_title read_excluded render_canvas",

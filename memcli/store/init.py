@@ -24,6 +24,7 @@ HISTORY_PATHS = "HISTORY-*.md"  # until share.history is set
 # Ignored in a shared memory. A memory that is a repository of its own carries them.
 SHARED_ONLY_PATHS = ("notes/", HISTORY_PATHS)
 OWN_PATHS = ("mem.yaml", "MEMORY.md", "entries/", "purged.txt", HISTORY_PATHS, *LOCAL_PATHS)
+VAULT_PATHS = ("mem.yaml", "mem/")
 FIRST_LINES = {
     "standard": "# Settings of this memory. See: mem config list\n",
     "vault": "# Settings of this memory. See: mem config list\nlayout: vault\n",
@@ -251,18 +252,39 @@ def add_lines(path: Path, lines: Sequence[str]) -> None:
 
 def hide_from_git(root: Path, layout: str) -> bool:
     """List a private workspace in `.git/info/exclude`. Return whether that was possible."""
-    repository = find_repository(root)
-    if repository is None or repository.main is None:
+    place = find_exclude_file(root)
+    if place is None:
         return False
-    inner = root.relative_to(repository.top.resolve()).as_posix()
+    path, prefix = place
     if layout != "standard":
-        names: Sequence[str] = ("mem.yaml", "mem/")
+        names: Sequence[str] = VAULT_PATHS
     else:
         # A workspace that is the repository itself shares its folder with other files.
-        names = OWN_PATHS if inner == "." else ("",)
-    prefix = "/" if inner == "." else f"/{inner}/"
+        names = OWN_PATHS if prefix == "/" else ("",)
     try:
-        add_lines(repository.git_folder / "info" / "exclude", [f"{prefix}{name}" for name in names])
+        add_lines(path, [f"{prefix}{name}" for name in names])
     except OSError:
         return False
     return True
+
+
+def show_to_git(root: Path) -> None:
+    """Remove the lines of a private workspace from `.git/info/exclude`."""
+    place = find_exclude_file(root)
+    if place is None or not place[0].exists():
+        return
+    path, prefix = place
+    hidden = [f"{prefix}{name}" for name in ("", *VAULT_PATHS, *OWN_PATHS)]
+    lines = path.read_text("utf-8", "surrogateescape").splitlines(keepends=True)
+    text = "".join(line for line in lines if line.rstrip("\r\n") not in hidden)
+    write_atomically(path, text.encode("utf-8", "surrogateescape"))
+
+
+def find_exclude_file(root: Path) -> tuple[Path, str] | None:
+    """Return the repository's `.git/info/exclude`, and the start of the workspace's lines in it."""
+    repository = find_repository(root)
+    if repository is None or repository.main is None:
+        return None
+    inner = root.relative_to(repository.top.resolve()).as_posix()
+    prefix = "/" if inner == "." else f"/{inner}/"
+    return repository.git_folder / "info" / "exclude", prefix

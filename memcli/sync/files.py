@@ -84,9 +84,10 @@ def check_own_repository(workspace: Workspace) -> None:
             f"commit it with the code: git add {workspace.root.name}; or sync your own memory:"
             " mem sync --scope user",
         )
-    raise NotFoundError(
-        "this memory is not a git repository yet", "give it a remote: mem sync ADDRESS"
-    )
+    hint = "give it a remote: mem sync ADDRESS"
+    if not workspace.is_own:
+        hint += "; or commit it with the code: mem init --shared"
+    raise NotFoundError("this memory is not a git repository yet", hint)
 
 
 def check_contents(workspace: Workspace, repository: Repository) -> None:
@@ -168,8 +169,14 @@ def list_pending(workspace: Workspace, repository: Repository) -> tuple[list[str
     pending, skipped, reasons = [], [], {}
     for path, committed in repository.read_files("HEAD", paths).items():
         key = build_file_key(workspace, path, committed)
-        if key not in known:
-            known[key] = find_reason_to_skip(workspace, path, committed)
+        try:
+            if key not in known:
+                known[key] = find_reason_to_skip(workspace, path, committed)
+        except OSError as error:
+            # Its rights forbid it, or the disk has a bad block. Not remembered: the next sync may
+            # run as another user.
+            skipped.append(Conflict(path, f"cannot be read: {error.strerror}"))
+            continue
         reason = known[key]
         if reason:
             skipped.append(Conflict(path, reason))
