@@ -22,9 +22,11 @@ SEMANTIC = ("fact", "preference", "constraint", "correction", "observation", "en
 PROCEDURAL = ("procedure", "lesson")
 EPISODIC = ("episode", "summary")
 TYPES = (*SEMANTIC, *PROCEDURAL, *EPISODIC)
+# The user's words count fully, and an untrusted clone as little as a guess.
 TRUST = {"user": 1.0, "observed": 0.7, "inferred": 0.5, "repository": 0.5}
 SOURCES = ("user", "observed", "inferred")
 STATUSES = ("active", "superseded", "forgotten", "faded")
+# Values that other tools store for the same claim.
 SOURCE_SPELLINGS = {
     "user_stated": "user",
     "human": "user",
@@ -50,6 +52,7 @@ AGENT_FIELDS = (
     "files",
     "metadata",
 )
+# Days after which a memory without any use has 1/e of its value, from jcode.
 DECAY_DAYS = {
     "correction": 365.0,
     "preference": 90.0,
@@ -61,6 +64,7 @@ DECAY_DAYS = {
 }
 DEFAULT_DECAY_DAYS = 30.0
 FADED = 0.1
+# Rules hold until somebody changes them. `mem tend` replaces old episodes by summaries.
 LASTING_TYPES = ("constraint", "entity", "episode", "summary")
 
 
@@ -165,7 +169,7 @@ FIELDS: dict[str, Field] = {
     "title": Field(read_text, "", "a short name", ("name",)),
     "tags": Field(read_tags, (), "a list of words", ("tag", "keywords", "labels")),
     "aliases": Field(read_list, (), "other names; search and links accept them", ("alias",)),
-    "key": Field(read_key, "", "a slot such as `staging/port` that holds one current value"),
+    "key": Field(read_key, "", "a slot with one current value, such as `staging/port`"),
     "project": Field(read_text, "", "the project that the memory belongs to"),
     "owner": Field(read_text, "", "whose memory it is, if several people share the workspace"),
     "source": Field(
@@ -184,7 +188,7 @@ FIELDS: dict[str, Field] = {
     "conflicts_with": Field(
         read_list, (), "ids of memories that disagree with it", ("conflictsWith",)
     ),
-    "created_at": Field(read_time, "", "when it was said", ("createdAt", "created", "date")),
+    "created_at": Field(read_time, "", "when it was stated", ("createdAt", "created", "date")),
     "updated_at": Field(
         read_time,
         "",
@@ -402,11 +406,13 @@ def fold_key(key: str) -> str:
 def find_key_line(head: str, key: str) -> int:
     """Return the line of a key in the file."""
     start, _ = frontmatter.find_key_lines(head, key)
+    # Line 1 of the file is the fence.
     return head.count("\n", 0, start) + 2
 
 
 def read_file_time(nanoseconds: int) -> datetime:
     """Return the time of a file, kept within the years that a date can have."""
+    # An archive can give a file any time. The limit is the end of the year 9999.
     seconds = min(max(nanoseconds // 10**9, 0), 253402300799)
     return datetime.fromtimestamp(seconds, UTC)
 
@@ -417,9 +423,9 @@ def compute_retention(entry: Any, now: datetime, access_count: int = 0) -> float
     `entry` is an Entry or IndexedEntry. Its age counts from its latest date. Use can lift the
     value above 1.
     """
-    said = parse_time(max(entry.created_at, entry.updated_at))
+    stated = parse_time(max(entry.created_at, entry.updated_at))
     # A clock that went back must not make a memory stronger than new.
-    days = max((now - said).total_seconds() / 86400, 0.0) if said else 0.0
+    days = max((now - stated).total_seconds() / 86400, 0.0) if stated else 0.0
     decay_days = DECAY_DAYS.get(entry.type, DEFAULT_DECAY_DAYS)
     use = 1 + math.log(access_count + 1)
     return float(math.exp(-days / decay_days) * use * entry.trust)

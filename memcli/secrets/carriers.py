@@ -29,6 +29,7 @@ _FILE = "command_lines.toml"
 _pattern = partial(data.pattern, _FILE)
 # postgres://ana:…@db.internal:5432/app
 _URL = r"(?<=://)([^\s/:@\"'<>`]{0,80}):([^\s/\"'<>`]{3,256})@(\[?[A-Za-z0-9][\w.-]{0,80})"
+_LOCAL_HOSTS = ("localhost", "127.0.0.1", "host", "hostname", "server", "db")
 _BEARER = r"(?i)\bbearer[ \t]+[\"'`]?([A-Za-z0-9._~+/=-]{16,4096})"
 _AUTHORIZATION = (
     r"(?i)\bauthorization[\"'\\]{0,2}[ \t]*[:=][ \t]*[\"'`\\]{0,2}"
@@ -69,24 +70,19 @@ def find_http_credentials(text: str, low: str) -> Iterator[Span]:
 def find_url_passwords(text: str) -> Iterator[Span]:
     for match in compiled(_URL).finditer(text):
         user, password, host = match.groups()
-        # postgres://user:password@localhost/db is in every manual.
-        plain = password.isalpha() or is_monotonous(password)
-        local = (
-            host in ("localhost", "127.0.0.1", "host", "hostname", "server", "db")
-            or "example" in host
-        )
-        if (
-            is_stand_in(password)
-            or all(map(is_default_password, re.split("%20|[^a-z0-9]", password.lower())))
-            or password == user
-            or password[0] in "$,"
-            or (":" in password and not user)
-        ):
+        words = re.split("%20|[^a-z0-9]", password.lower())
+        if is_stand_in(password) or all(map(is_default_password, words)):
+            continue
+        # postgres:postgres@host, ana:$PASSWORD@host
+        if password == user or password[0] in "$," or (":" in password and not user):
             continue
         # A placeholder, or the port of host:8080.
-        if compiled(r".*\{.*\}.*|[\[%].*[\]%]|:.*|\d{1,5}").fullmatch(password) or (
-            plain and (local or len(password) < 5)
-        ):
+        if compiled(r".*\{.*\}.*|[\[%].*[\]%]|:.*|\d{1,5}").fullmatch(password):
+            continue
+        is_plain = password.isalpha() or is_monotonous(password)
+        is_local = host in _LOCAL_HOSTS or "example" in host
+        # postgres://user:word@localhost/db is in every manual.
+        if is_plain and (is_local or len(password) < 5):
             continue
         yield match.start(2), match.end(2), "url-password"
 
