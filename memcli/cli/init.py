@@ -95,7 +95,7 @@ def run_init(
         past = learn_from_past(context, place, transcripts)
     # The import of years of conversations can take minutes, and is the only long step.
     except KeyboardInterrupt:
-        print_message(context, "the workspace is complete; to import the rest: mem init")
+        print_message(context, "the workspace is complete; to import the rest: mem init --yes")
         raise
     lines += describe_results(connected, past)
     if can_ask or yes:
@@ -206,7 +206,10 @@ def choose_sources(
     titles = join_names([AGENTS[name].title for name in agents])
     if agents and not yes and not ask(context, f"Connect {titles}?", default=True):
         agents = []
-    paths = list(find_transcripts(context, None if place.is_own else place.project_folder))
+    paths = []
+    # Hooks have recorded the later ones, and it takes long to read which ones are new.
+    if yes or not place.exists:
+        paths = list(find_transcripts(context, None if place.is_own else place.project_folder))
     count = count_noun(len(paths), "past conversation")
     question = f"Import {count}{'' if place.is_own else ' of this project'}?"
     if paths and not yes and not ask(context, question, default=True):

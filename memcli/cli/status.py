@@ -56,6 +56,7 @@ def run_status(
         # The project labels new memories in the user's own workspace. Next to a project's
         # workspace, nothing new is saved there.
         project = "" if items and workspace.is_own else workspace.project
+        option = " --scope user" if items and workspace.is_own else ""
         items.append(
             {
                 "path": str(workspace.root),
@@ -70,7 +71,7 @@ def run_status(
         )
         if lines:
             lines.append("")
-        lines += describe_workspace(workspace, project, numbers, pending, usage)
+        lines += describe_workspace(workspace, project, numbers, pending, usage, option)
         lines += index.messages
         if all_:
             lines += describe_statistics(workspace, numbers, usage)
@@ -205,7 +206,12 @@ def describe_agents(connected: Sequence[str], others: Sequence[str]) -> list[str
 
 
 def describe_workspace(
-    workspace: Workspace, project: str, numbers: Statistics, pending: Pending, usage: Usage
+    workspace: Workspace,
+    project: str,
+    numbers: Statistics,
+    pending: Pending,
+    usage: Usage,
+    option: str,
 ) -> list[str]:
     active = numbers.statuses.get("active", 0)
     lines = [
@@ -231,7 +237,7 @@ def describe_workspace(
     if usage.sessions:
         lines.append(f"  shown      {usage.tokens_per_session:,} tokens per session")
     if numbers.problems:
-        lines.append(f"  problems   {numbers.problems:,} (mem check)")
+        lines.append(f"  problems   {numbers.problems:,} (mem check{option})")
     return lines
 
 

@@ -100,8 +100,15 @@ def test_ctrl_c_while_it_works_leaves_a_whole_workspace(
         run_init(shop, "\n\n\n")
     assert (shop / "memory/mem.yaml").exists()
     monkeypatch.undo()
-    code, output = run_init(shop, "\n\n\n")
+    code, output = run_init(shop, "", "--yes")
     assert "already a workspace" in output and "Imported 1 conversation" in output
+
+
+def test_it_asks_no_second_time_for_past_conversations(shop: Path) -> None:
+    run_init(shop, "\n\n\n")
+    code, output = run_init(shop, "\n")
+    assert code == 0
+    assert "Import" not in output
 
 
 def test_ctrl_c_while_it_creates_leaves_nothing(

@@ -215,6 +215,17 @@ def test_tend_leaves_what_git_carries_to_others(tmp_path: Path) -> None:
     assert "Faded: A fact." in run_mem(tmp_path, "decay")[1] or list_fading(workspace) == []
 
 
+def test_status_names_the_command_that_shows_problems_of_the_own_memory(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    home = {"HOME": str(tmp_path / "home")}
+    run_mem(tmp_path, "write", "Tea at four.", "--path", "tea", "--scope", "user", **home)
+    (path,) = tmp_path.glob("home/.local/share/mem/entries/**/tea.md")
+    path.write_text("---\ntitle: [\n---\n")
+    status = run_mem(tmp_path, "status", **home)[1]
+    _, _, command = status.partition("problems   1 (mem ")
+    assert run_mem(tmp_path, *command.partition(")")[0].split(), **home)[0] == 1
+
+
 def test_status_counts_ages_and_uses(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     first = put_entry(workspace, "a", "Tea at four.", created_at="2026-11-25", source="user")
