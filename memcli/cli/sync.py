@@ -8,7 +8,7 @@ from typer import Argument, Option
 from ..api import Context, MemError, UsageError, Workspace, open_existing, open_target
 from ..sync.files import CONFLICT_CODE, install_driver, merge_for_git
 from ..sync.report import Item, SyncResult, count_items
-from ..sync.sync import set_up_repository, sync
+from ..sync.sync import sync, sync_with_address
 from .hook_install import find_program
 from .terminal import Result, print_message
 
@@ -47,11 +47,10 @@ def run_sync(
     if is_address:
         workspace = open_target(context)
         address = str((context.folder / remote).resolve()) if is_path else remote
-        set_up_repository(workspace, address)
-        remote = "origin"
+        done = sync_with_address(workspace, address, accept_rewrite=accept_rewrite)
     else:
         workspace = open_existing(context)
-    done = sync(workspace, remote, accept_rewrite=accept_rewrite, dry_run=dry_run)
+        done = sync(workspace, remote, accept_rewrite=accept_rewrite, dry_run=dry_run)
     if not dry_run:
         configure_driver(context, workspace)
     return render_sync(context, done, dry_run=dry_run)

@@ -57,8 +57,23 @@ def sync(
         return exchange.result
 
 
-def set_up_repository(workspace: Workspace, address: str) -> None:
-    """Make the workspace a git repository with this remote."""
+def sync_with_address(
+    workspace: Workspace, address: str, *, accept_rewrite: bool = False
+) -> SyncResult:
+    """Exchange memories with an address, which becomes the remote origin if that succeeds."""
+    is_new = set_up_repository(workspace, address)
+    try:
+        return sync(workspace, "origin", accept_rewrite=accept_rewrite)
+    except BaseException:
+        # A wrong address would be in the way of the right one. If its host does not answer, people
+        # press Ctrl-C.
+        if is_new:
+            Repository(workspace).try_run("remote", "remove", "origin")
+        raise
+
+
+def set_up_repository(workspace: Workspace, address: str) -> bool:
+    """Make the workspace a git repository with a remote, and return whether that is new."""
     if workspace.is_shared:
         check_own_repository(workspace)
     repository = Repository(workspace)
@@ -68,11 +83,13 @@ def set_up_repository(workspace: Workspace, address: str) -> None:
         known = repository.get_config("remote.origin.url")
         if not known:
             repository.run("remote", "add", "origin", address)
-        elif known != address:
+            return True
+        if known != address:
             raise RejectedError(
                 f"the remote origin has another address: {PASSWORD.sub('', known)}",
                 "git remote set-url origin ADDRESS",
             )
+        return False
     except GitError as error:
         raise explain_local_error(repository, error) from None
 

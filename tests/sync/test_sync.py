@@ -1,5 +1,6 @@
 """Two machines exchange a memory through git, and whatever stands in their way is named."""
 
+import errno
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ import pytest
 from memcli.formats.text import Problem
 from memcli.store.gates import find_secret_problems
 from memcli.store.workspace import Workspace
+from memcli.store.writer import read_file
 from tests.helpers import run_mem
 
 TOKEN = "ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m"
@@ -294,6 +296,28 @@ def test_a_secret_and_a_conflict_marker_are_not_sent(laptop: Machine, desktop: M
     assert "Lisbon" in desktop.read_all() and TOKEN not in desktop.read_all()
 
 
+def test_a_file_that_cannot_be_read_is_named_and_the_others_are_sent(
+    laptop: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (laptop.root / "entries/locked.md").write_text("Nobody reads this.\n")
+    (laptop.root / "entries/bees.md").write_text("The bees are in Jena.\n")
+
+    def refuse(workspace: Workspace, path: str) -> str | None:
+        if (
+            path == "entries/locked.md"
+        ):  # root can read a file without rights, so a chmod is not enough
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return read_file(workspace, path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("memcli.sync.files.read_file", refuse)
+        output = laptop.sync(code=3)
+    assert "entries/locked.md: not sent: cannot be read: Permission denied" in output
+    sent = git(laptop.root, "ls-tree", "-r", "--name-only", "origin/main")
+    assert "bees.md" in sent and "locked.md" not in sent
+    assert "entries/locked.md" in laptop.sync(), "it can be read again, in the same state"
+
+
 def test_hooks_filters_and_repositories_inside_do_not_break_it(
     laptop: Machine, desktop: Machine
 ) -> None:
@@ -382,6 +406,31 @@ def test_a_remote_that_does_not_answer_is_named(laptop: Machine, name: str) -> N
             connection.close()
     assert words in output and len(output.splitlines()) == 2 and "hint:" in output
     assert git(laptop.root, "status", "--porcelain") == "", "it is committed and can be sent later"
+
+
+def test_a_wrong_address_does_not_become_the_remote(
+    tmp_path: Path, hub: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = Machine(tmp_path / "new")
+    new.write("The bees are in Jena.")
+    assert "cannot reach origin" in new.sync("/wrong/path.git", code=6)
+    git(tmp_path, "clone", "-q", str(hub), "code")
+    git(tmp_path / "code", "commit", "-q", "--allow-empty", "-m", "A project")
+    git(tmp_path / "code", "push", "-q", str(hub), "HEAD:main")
+    assert "contains no memory" in new.sync(str(hub), code=5)
+    assert git(new.root, "remote") == ""
+    git(tmp_path, "init", "-q", "--bare", "-b", "main", "free.git")
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("memcli.sync.git.Repository.fetch", interrupt)
+        new.sync("/hanging/path.git")
+    assert "sent" in new.sync(str(tmp_path / "free.git"))
+    (tmp_path / "free.git").rename(tmp_path / "away.git")
+    new.sync(str(tmp_path / "free.git"), code=6)
+    assert git(new.root, "remote") == "origin\n", "a later failure leaves it"
 
 
 def test_a_push_that_a_remote_rejects_still_receives(
