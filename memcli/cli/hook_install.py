@@ -80,7 +80,15 @@ def run_hook(
         places = [folder] if project else [None, folder]
         names = [target] if target else list(AGENTS)
         calls = [partial(disconnect, context, name, place) for name in names for place in places]
-        return render_installations(context, *call_all(calls), action)
+        result = render_installations(context, *call_all(calls), action)
+        schedules = [] if target else list_schedules(context, list_workspaces(context))
+        # git has two hooks.
+        remaining = dict.fromkeys((item.agent, item.scope) for item in schedules)
+        for name, scope in remaining:
+            option = " --scope user" if scope == "user" else ""
+            message = f"{name} still runs mem: mem hook uninstall {name}{option}"
+            result.messages = [*result.messages, message]
+        return result
     names = [target] if target else find_agents(context)
     if not names:
         raise NotFoundError("found no agent on this machine", f"name one of: {', '.join(AGENTS)}")

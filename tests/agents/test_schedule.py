@@ -182,3 +182,12 @@ def test_hook_ls_shows_git_cron_and_systemd(tmp_path: Path) -> None:
     code, printed, _ = run_mem(tmp_path, "hook", "ls", PATH=context.environment["PATH"])
     assert code == 0
     assert f"systemd\tconnected\tproject\t{tmp_path}" in printed and command in printed
+    # Without a target, only agents are disconnected.
+    code, printed, messages = run_mem(
+        tmp_path, "hook", "uninstall", PATH=context.environment["PATH"]
+    )
+    assert (code, printed) == (0, "")
+    assert messages.splitlines() == [
+        f"mem: {name} still runs mem: mem hook uninstall {name}"
+        for name in ("git", "cron", "systemd")
+    ]

@@ -165,9 +165,11 @@ def test_an_empty_export_has_no_memories(workspace: Workspace, name: str) -> Non
     assert result.messages == [f"{name} has no memories"]
 
 
-def test_another_empty_file_is_an_error(workspace: Workspace) -> None:
-    with pytest.raises(UsageError, match=r"backup\.json is empty"):
-        import_source(workspace, open_source(Path("-"), "backup.json", io.BytesIO()))
+@pytest.mark.parametrize("name", ["backup.json", "backup.csv"])
+def test_another_empty_file_is_an_error(workspace: Workspace, name: str) -> None:
+    for content in (b"", b"\n \n"):
+        with pytest.raises(UsageError, match=rf"{name} is empty"):
+            import_source(workspace, open_source(Path("-"), name, io.BytesIO(content)))
 
 
 @pytest.mark.parametrize("is_folder", [True, False])
