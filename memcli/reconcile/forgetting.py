@@ -510,5 +510,6 @@ def get_mentions(workspace: Workspace, text: str) -> list[IndexedEntry]:
         if wanted in said.casefold():
             entries.append(entry)
     if not entries:
-        raise NotFoundError(f"no memory mentions {text!r}")
+        hint = "name a note of the vault to forget it" if workspace.is_vault else ""
+        raise NotFoundError(f"no memory mentions {text!r}", hint)
     return entries
