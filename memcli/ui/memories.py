@@ -73,10 +73,14 @@ def show_hits(request: Request, query: str) -> Content:
     """Return the memories that a search found."""
     # The script asks for "hits" after each letter, and for "all" when the typing pauses.
     is_typing = request.get("part") == "hits"
+    settings = request.workspace.settings
+    # The link to the weak hits says how many hits there are with them.
+    all_hits = request.get_number("weak")
     options = SearchOptions(
-        HITS,
+        all_hits or HITS,
         wanted=build_wanted(request),
-        vector_weight=request.workspace.settings["search.vector_weight"],
+        min_score=0.0 if all_hits else settings["search.min_score"],
+        vector_weight=settings["search.vector_weight"],
         # While somebody types, words find the texts that have no vector yet.
         embed_seconds=0.0 if is_typing else 1.0,
     )
@@ -90,20 +94,23 @@ def show_hits(request: Request, query: str) -> Content:
     rows = [render_hit(request, hit, words) for hit in result.hits]
     hits = fill('<ul class="rows">{}</ul>', rows)
     if not rows:
-        hits = Html('<p class="empty">Nothing found.</p>')
-    return [render_messages(result.messages), hits]
+        nothing = "No good match." if result.weak else "Nothing found."
+        hits = fill('<p class="empty">{}</p>', nothing)
+    more = None
+    # The weak hits come after all good ones.
+    if result.weak and len(rows) < HITS:
+        label = "weak match" if result.weak == 1 else "weak matches"
+        values = {name: request.get(name) for name in ("q", "type", "status", "tag")}
+        address = request.build_address("memories", **values, weak=len(rows) + result.weak)
+        more = link_button(address, f"Show {result.weak:,} {label}")
+    return [render_messages(result.messages), hits, more]
 
 
 def render_hit(request: Request, hit: Hit, words: list[str]) -> Html:
-    name, mark = hit.path, ""
-    if hit.owner:
-        # A colleague's memory has no file here.
-        name, mark = hit.id, f"from {hit.owner}"
-    elif hit.kind != "entry":
-        # Of a page or a conversation, the line matters.
-        name = f"{hit.path}:{hit.line}"
+    # Of a page or a conversation, the line matters.
+    place = hit.path if hit.kind == "entry" else f"{hit.path}:{hit.line}"
     text = highlight(hit.text, words)
-    return render_row(request, hit, name, hit.timestamp, text, mark)
+    return render_row(request, hit, place, hit.timestamp, text, hit.owner)
 
 
 def show_latest(request: Request) -> Content:
@@ -140,17 +147,21 @@ def render_messages(messages: list[str]) -> Content:
 
 
 def render_row(
-    request: Request, item: Any, name: str, time: str, text: str, mark: str = ""
+    request: Request, item: Any, place: str, time: str, text: str, owner: str = ""
 ) -> Html:
     """Return a memory of a list: an indexed entry or a hit."""
+    mark = f"from {owner}" if owner else ""
     is_titled = item.title and item.title not in text
     tags = fill_each("<span>#{}</span>", item.tags)
     return fill_file(
         "row",
-        address=request.build_address("memory", id=name),
+        # A colleague's memory has no file here.
+        address=request.build_address("memory", id=item.id if owner else place),
         title=fill("<b>{}. </b>", item.title) if is_titled else None,
         text=text,
-        about=[render_marks(request, item, mark), tags, render_day(request, time)],
+        place=place,
+        about=[render_marks(request, item, mark), tags],
+        day=render_day(request, time),
     )
 
 

@@ -21,7 +21,7 @@ ARGUMENTS = (
     "--remote-debugging-pipe",
 )
 SECONDS = 10.0
-KEYS = {"Enter": 13, "ArrowDown": 40, "ArrowUp": 38}
+KEYS = {"Enter": 13, "ArrowDown": 40, "ArrowUp": 38, "/": 191}
 
 
 class Browser:
@@ -129,7 +129,7 @@ class Browser:
 
     def press(self, key: str) -> None:
         code = KEYS[key]
-        text = "\r" if key == "Enter" else ""
+        text = {"Enter": "\r", "/": "/"}.get(key, "")
         for kind in ("keyDown", "keyUp"):
             self.send(
                 "Input.dispatchKeyEvent",

@@ -62,6 +62,23 @@ def test_search_while_typing_and_enter(browser: Browser, url: str, workspace: Wo
     browser.wait("document.body.innerText.includes('port 8443')")
 
 
+def test_slash_leads_to_the_search_field_and_enters_none(
+    browser: Browser, url: str, workspace: Workspace
+) -> None:
+    write(workspace, "Staging listens on port 8443.", source="user")
+    value = "document.activeElement.value"
+    browser.open(url)
+    browser.press("/")
+    assert browser.run(value) == "", "the empty field has the focus already"
+    browser.type("srv")
+    browser.press("/")
+    assert browser.run(value) == "srv/", "a path can be typed"
+    browser.run("document.activeElement.blur()")
+    browser.press("/")
+    browser.type("port")
+    assert browser.run(value) == "port"
+
+
 def test_enter_opens_the_first_hit_of_what_was_typed(
     browser: Browser, url: str, workspace: Workspace
 ) -> None:
@@ -78,7 +95,9 @@ def test_enter_opens_the_first_hit_of_what_was_typed(
 def test_enter_says_why_a_search_failed(browser: Browser, url: str, workspace: Workspace) -> None:
     write(workspace, "The choir meets on Mondays.", source="user")
     browser.open(url)
-    browser.run("document.querySelector('[name=status]').add(new Option('lost', 'lost', true, true))")
+    browser.run(
+        "document.querySelector('[name=status]').add(new Option('lost', 'lost', true, true))"
+    )
     browser.type("choir")
     browser.wait("document.querySelector('#message').innerText.includes('search failed')")
     browser.press("Enter")

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from html import unescape
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
@@ -40,7 +41,7 @@ def save(client: Client, path: str, **fields: str) -> tuple[int, str, dict[str, 
 def test_templates_escape_their_values() -> None:
     shown = fill('<a href="{}">{}{}</a>', '"x"', ["<b>", "&", None, 3], Html("<i>{}</i>"))
     assert shown == '<a href="&quot;x&quot;">&lt;b&gt;&amp;3<i>{}</i></a>'
-    row = fill_file("row", address='"', title=None, text="<script>", about=["'"])
+    row = fill_file("row", address='"', title=None, text="<script>", about=["'"], place="", day="")
     assert 'href="&quot;"' in row
     assert "<script" not in row
     assert highlight("Deploy <staging>", ["deploy", "stag"]) == (
@@ -86,6 +87,30 @@ def test_search_and_filters(client: Client, workspace: Workspace) -> None:
     assert "choir" in client.get("memories?type=preference")
     assert "No memories." in client.get("memories?status=forgotten")
     assert client.send(f"{client.base}memories?status=x")[0] == 400
+
+
+def test_weak_hits_are_shown_after_a_click(client: Client, workspace: Workspace) -> None:
+    for number in range(20):
+        put(workspace, f"entries/{number}.md", f"Oak number {number} is tall.\n")
+    put(workspace, "entries/House rules.md", "# House\n\nNo shoes inside.\n")
+    for query, hits in (("xqzzz", 0), ("shoes", 1)):
+        shown = client.get(f"memories?q={query}&type=fact")
+        assert shown.count('class="row"') == hits
+        assert ("No good match." in shown) is (hits == 0)
+        link = re.search(r'href="([^"]*)">Show (\d+) weak matches<', shown)
+        assert link and "type=fact" in link[1]
+        shown = client.get(unescape(link[1]))
+        assert shown.count('class="row"') == hits + int(link[2]) == 21
+        assert "weak match" not in shown
+    assert "Nothing found." in client.get("memories?q=shoes&type=episode")
+
+
+def test_lists_show_the_file(client: Client, workspace: Workspace) -> None:
+    put(workspace, "entries/House rules.md", "# House\n\nNo shoes inside.\n")
+    put(workspace, "MEMORY.md", "# Memory\n\n- Rita lives in Lisbon.\n")
+    for view in ("memories", "memories?q=shoes"):
+        assert ">entries/House rules.md</span>" in client.get(view)
+    assert re.search(r">MEMORY.md:\d+</span>", client.get("memories?q=lisbon"))
 
 
 def test_leads_to_the_long_term_memory(client: Client, workspace: Workspace) -> None:

@@ -79,7 +79,8 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     moveFocus(event.key === "ArrowDown" ? 1 : -1);
   }
-  if (event.key === "/" && !event.target.matches("[type=search]")) {
+  // In an empty search field, which has the focus at the start, the shortcut types no slash.
+  if (event.key === "/" && !event.target.matches("[type=search]:not(:placeholder-shown)")) {
     event.preventDefault();
     if (search) search.q.select();
     else document.querySelector(".brand").click();
