@@ -290,7 +290,7 @@ def save_request(requests: Requests, statement: "Statement", message: str, shown
     if outcome.error is not None:
         raise outcome.error
     # The agent reads it in the prompt, so it needs no reminder.
-    shown.add(statement.text, outcome.id)
+    shown.add(statement.text, outcome.id, stays=True)
     requests.done.append(f"{outcome.action} {outcome.short_id}: {outcome.text}")
     requests.counts["saved", requests.get_option(requests.workspace)] += 1
 

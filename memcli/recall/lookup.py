@@ -74,8 +74,12 @@ class Shown:
         digests = digest_sentences(text)
         return bool(digests) and all(digest in self.sentences for digest in digests)
 
-    def add(self, text: str, entry_id: str = "") -> None:
-        self.sentences.update(digest_sentences(text))
+    def add(self, text: str, entry_id: str = "", *, stays: bool = False) -> None:
+        """Record a shown text. One that stays is not shown again on a new topic either."""
+        digests = digest_sentences(text)
+        self.sentences.update(digests)
+        if stays:
+            self.record["start"] = [*self.record.get("start", ()), *digests]
         if entry_id:
             self.ids.add(entry_id)
 

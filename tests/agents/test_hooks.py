@@ -190,6 +190,14 @@ def test_an_undone_request_is_not_carried_out_again(tmp_path: Path) -> None:
     assert not any("Acme" in text for text in history)
 
 
+def test_a_request_on_a_new_topic_is_shown_once(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    send(tmp_path, "UserPromptSubmit", prompt="How do we round the amounts of an invoice?")
+    text = "The staging sandbox is reset every Sunday night."
+    answer = send(tmp_path, "UserPromptSubmit", prompt=f"Remember that {text}")
+    assert get_context(answer).count(text) == 1
+
+
 def test_a_request_in_a_shared_project_names_the_command_that_undoes_it(tmp_path: Path) -> None:
     (tmp_path / ".git/info").mkdir(parents=True)
     home = {"HOME": str(tmp_path / "home")}
