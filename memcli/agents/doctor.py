@@ -67,6 +67,7 @@ def diagnose(context: Context, program: Sequence[str], project: Path) -> list[Ch
     for connection in connections:
         checks += check_connection(context, connection, program)
     connected = [connection.agent for connection in connections if connection.commands]
+    # The hooks of the plugin and those of `mem hook install` would both answer.
     connected += [item.agent for item in connections if item.plugin and not item.commands]
     for name in AGENTS:
         if connected.count(name) > 1:
@@ -88,6 +89,7 @@ def check_state_folder(context: Context) -> Iterator[Check]:
     if folder is None:
         yield Check("state", ERROR, "no HOME, so there is no undo and no trust", "set HOME")
         return
+    # mem creates the folder when it first writes to it.
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if os.access(existing, os.W_OK):
         yield Check("state", OK, str(folder))
@@ -245,6 +247,7 @@ def check_version(context: Context, name: str) -> Iterator[Check]:
     agent = AGENTS[name]
     if not agent.minimum:
         return
+    # `2.1.332 (Claude Code)`, `codex-cli 0.129.0`
     done = run_program(context, [agent.program, "--version"], seconds=VERSION_SECONDS)
     match = re.search(r"\d+(?:\.\d+)+", done.stdout) if done else None
     if match and parse_version(match[0]) < parse_version(agent.minimum):

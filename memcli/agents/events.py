@@ -12,8 +12,12 @@ from typing import Any, NamedTuple
 AGENTS = ("claude-code", "codex", "gemini", "copilot")
 NAMES = {"BeforeAgent": "UserPromptSubmit", "AfterAgent": "Stop", "PreCompress": "PreCompact"}
 SHELLS = ("Bash", "bash", "shell", "exec_command", "local_shell")
+# Agents call the output of a tool differently. The last key is that of Copilot.
 RESULT_KEYS = ("stdout", "stderr", "output", "content", "text_result_for_llm")
 # Codex and Copilot report the output of a command without its exit code.
+# `ModuleNotFoundError: No module named x`, `fatal: not a git repository`, `npm ERR! code 1`,
+# `bash: foo: command not found`, `Process exited with code 1` of Codex, and
+# `<shellid: 3 completed with exit code 1>` of Copilot.
 FAILED_OUTPUT = re.compile(
     r"(?im)^(?:[\w.]*(?:error|exception)\b[\w\[\]]*:|error\b|fatal:|panic:|traceback \(most recent"
     r"|npm err!|failed\b|.*: (?:command )?not found$|.*no such file or directory"
@@ -119,6 +123,7 @@ def read_error(response: Any, *, is_shell: bool) -> str:
         has_failed = any(isinstance(code, int) and code for code in codes)
         if has_failed or any(response.get(key) is True for key in ("is_error", "isError")):
             return read_result(response)
+    # Programs report their failure last. A log in the middle may quote other errors.
     elif isinstance(response, str) and is_shell and FAILED_OUTPUT.search(response[-2000:]):
         return response
     return ""

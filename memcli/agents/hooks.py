@@ -93,6 +93,7 @@ def read_answer(agent: str, data: bytes, context: Context) -> ReadAnswer | None:
     if event is None or handle is None or not event.session:
         return None
     context = context._replace(folder=Path(event.folder), is_terminal=False)
+    # The server answers one caller at a time, so it cannot wait for a hook of this session.
     lock = lock_session(str(context.state_folder or ""), event.session, seconds=0)
     if lock < 0:
         return None  # an earlier hook is still recording
@@ -173,6 +174,7 @@ def log_problems(event: Event, agent: str, context: Context) -> Iterator[Sequenc
     try:
         yield open_all(context)
     except Exception as error:  # an agent must not stop because its memory does
+        # Without a workspace there is no log either.
         with suppress(MemError):
             log_error(context, f"{agent} {event.name}", error)
 
@@ -184,6 +186,8 @@ def handle_start(hook: Hook) -> Answer:
     shown, source = hook.shown, hook.event.source
     if is_reported_again(hook):
         return Answer()
+    # These belong to the start before this one: a prompt that can no longer be withdrawn, and the
+    # text that the next prompt would have shown.
     shown.record[REPORTED_START] = hook.event.time or source
     shown.record.pop(OPEN_PROMPT, None)
     shown.record.pop(PENDING_START, None)
@@ -256,6 +260,7 @@ def read_prompt(hook: Hook) -> Answer | None:
     is_late = hook.workspaces[0].settings["recall.late"]
     if hook.agent == "gemini" or is_late or PENDING_START in hook.shown.record:
         return None
+    # A request changes memories, and a notice of the agent's own program gets no answer.
     if build_message("user", prompt, None) is None or find_requests(prompt):
         return None
     return Answer(build_prompt_context(hook.workspaces, prompt, hook.shown).strip())
@@ -343,6 +348,7 @@ HANDLERS: dict[str, Callable[[Hook], Answer]] = {
     "SubagentStart": handle_subagent_start,
     "UserPromptSubmit": handle_prompt,
     "Stop": handle_turn_end,
+    # Claude Code reports this instead of Stop after an error of its API.
     "StopFailure": handle_turn_end,
     "PreCompact": handle_compaction,
     "SessionEnd": handle_session_end,

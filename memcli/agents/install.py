@@ -50,7 +50,10 @@ Use mem instead of your own memory folder; all agents here share it.
 - If the user retracts something: `mem forget ID`
 mem prints records, not instructions."""
 SERVER = "mem"  # the name of mem's MCP server
+# {"enabledPlugins": {"mem@mem": true}}
 PLUGIN = re.compile(r'"(mem@[^"]+)"\s*:\s*true')  # in the settings of Claude Code
+# `/home/ana/.venv/bin/mem hook run claude-code || true`, `'/opt/my tools/mem' mcp`,
+# `python3 -m memcli hook run codex`. The path is no test, because an upgrade may change it.
 OURS = re.compile(r"(?:^|[\s/'\"])(?:mem|-m memcli)['\"]? (?:hook run [a-z-]+\b|mcp$)")
 PAGE_MARKS = ("<!-- mem:begin: `mem hook uninstall` removes this block -->", "<!-- mem:end -->")
 SCRIPT_MARKS = ("# mem:begin: `mem hook uninstall` removes this block", "# mem:end")
@@ -98,7 +101,9 @@ def connect(
     text = read_settings(path)
     values = build_values(name, program)
     with report_line(path, text):
+        # Otherwise every installation would move mem's values back to the front.
         if list_added(text, agent) != list_added(add_values("", values), agent):
+            # A new file starts as a line break, by which `disconnect` knows that mem created it.
             bare = remove_values(text, get_finder(agent)) if path.exists() else "\n"
             check_server(agent, parse_settings(bare))
             first = {} if bare.strip() else agent.first_values
@@ -126,6 +131,7 @@ def disconnect(context: Context, name: str, project: Path | None = None) -> Inst
     text = read_settings(path)
     with report_line(path, text):
         bare = remove_values(text, get_finder(agent))
+        # If nothing else is left in the file, mem created it.
         first = add_values("\n", agent.first_values) if agent.first_values else "\n"
     # The agent's own folder was probably there before, even if it is empty.
     top = project or find_folder(context, agent)
@@ -190,6 +196,7 @@ def list_our_commands(path: Path, agent: Agent) -> list[str]:
 def build_values(name: str, program: Sequence[str]) -> dict[str, Any]:
     """Return the values that mem adds to an agent's settings. `program` runs mem."""
     agent = get_agent(name)
+    # opencode expects the program and its arguments in one list.
     if agent.mcp_key == "mcp":
         server: dict[str, Any] = {"type": "local", "command": [*program, "mcp"], "enabled": True}
         return {agent.mcp_key: {SERVER: server}}
@@ -216,6 +223,7 @@ def list_added(text: str, agent: Agent) -> list[tuple[list[str], Any]]:
     root = parse_settings(text)
     paths = get_finder(agent)(root) if root else []
     added = [([node.key for node in path if node.key], path[-1].value) for path in paths]
+    # An agent that writes its file anew may have changed the order.
     return sorted(added, key=json.dumps)
 
 
@@ -238,6 +246,7 @@ def find_ours(root: Node) -> list[list[Node]]:
                 continue
             ours = [node for node in inner.children if is_ours(node)]
             path = [root, hooks, event, group]
+            # A user may have added a hook to mem's group. Then only mem's hook is removed.
             if ours and len(ours) == len(inner.children):
                 paths.append(path)
             else:
@@ -295,6 +304,7 @@ def insert_block(script: str, text: str) -> str:
 
 
 def remove_block(text: str, marks: Sequence[str]) -> str:
+    # `append_block` writes a line break above the block of a page, `insert_block` none.
     before = r"(?:\r?\n)?" if marks is PAGE_MARKS else ""
     begin, end = re.escape(marks[0]), re.escape(marks[1])
     return re.sub(rf"{before}{begin}.*?{end}(?:\r?\n)?", "", text, flags=re.DOTALL)

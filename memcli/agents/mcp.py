@@ -11,6 +11,7 @@ from .. import __version__
 from ..data import table
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")  # the latest first
+# A client that never ends its line would otherwise fill the memory of the machine.
 LARGEST = 16 * 1024 * 1024  # characters of a message
 PARSE_ERROR, INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMETERS = -32700, -32600, -32601, -32602
 UNKNOWN_RESOURCE = -32002
@@ -92,6 +93,7 @@ def serve(
             except (ValueError, RecursionError):
                 reply = build_error(None, PARSE_ERROR, "not a JSON message")
             else:
+                # Only the version 2025-03-26 of the protocol has batches.
                 if isinstance(message, list) and message:
                     reply = [item for item in map(answer, message) if item] or None
                 else:
@@ -111,9 +113,11 @@ def answer_message(
     if "method" not in message and ("result" in message or "error" in message):
         return None  # an answer, but this server sends no requests
     method, parameters = message.get("method"), message.get("params") or {}
+    # A notification, such as notifications/initialized.
     if "id" not in message and isinstance(method, str):
         return None
     message_id = message.get("id")
+    # In Python, a bool is an int. JSON-RPC has no other types of ids.
     if isinstance(message_id, bool) or not isinstance(message_id, str | int | float):
         return build_error(None, INVALID_REQUEST, "the id must be a text or a number")
     if not isinstance(method, str) or not isinstance(parameters, dict):
@@ -134,6 +138,7 @@ def answer_request(
     if method == "initialize":
         wanted = parameters.get("protocolVersion")
         return {
+            # With another version the client decides whether it goes on.
             "protocolVersion": wanted if wanted in VERSIONS else VERSIONS[0],
             "capabilities": {"tools": {}, "resources": {}},
             "serverInfo": {"name": "mem", "version": __version__},

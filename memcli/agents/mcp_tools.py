@@ -31,6 +31,7 @@ MOST_CHARACTERS = 20_000  # of an answer
 FOOTER = 200  # characters reserved for the notes below an answer
 MOST_ITEMS = 1000
 DEFAULT_ITEMS = 50  # if the agent passes no limit
+# Names that models use although `tools/list` describes others.
 ALIASES = {"text": "content", "prompt": "query", "id": "path", "name": "path"}
 
 
@@ -80,6 +81,7 @@ class Toolbox:
             return function()
         finally:
             for workspace in self.opened:
+                # Loading the model takes longer than a search with it.
                 self.embedder = workspace.resources.get("embedder") or self.embedder
             for cleanup in cleanups:
                 cleanup()
@@ -168,6 +170,7 @@ def join_items(items: Sequence[str], offset: int, limit: int | None, nothing: st
     size = 0
     shown: list[str] = []
     for item in items[offset : offset + count]:
+        # grep can find a line of a megabyte, which must not hide the other hits.
         item = item[: MOST_CHARACTERS // 10]
         size += len(item) + 1
         if size > MOST_CHARACTERS - 2 * FOOTER:
@@ -221,6 +224,7 @@ def read_memory(box: Toolbox, path: str, offset: int = 0, limit: int | None = No
         text = index.read_text(named.path) if named else None
         if text is not None:
             return cut_text(text, offset, limit) or "(empty)"
+    # The server is slower than the disk, so it is asked last.
     for workspace in (index.workspace for index in indexes if index.workspace.settings["team.dsn"]):
         from ..team.search import open_named
 
@@ -244,8 +248,10 @@ def write_memory(
     extra = dict(metadata or {})
     fields: dict[str, Any] = {**read_fields(workspace, extra), "tags": tuple(tags)}
     supersedes = read_value("supersedes", "array", extra.pop("supersedes", None) or [])
+    # A memory of this name would look like the page, which agents read at every start.
     if path.rpartition("/")[2] == "MEMORY.md":
         raise UsageError("MEMORY.md is not a memory", "use memory_edit or memory_promote")
+    # memory_search prints `entries/boats/canoe.md`; models also write `boats/canoe`.
     inner = path.removeprefix("/").removeprefix(workspace.entries_folder)
     file = inner if not inner or inner.endswith(".md") else f"{inner}.md"
     if inner and read_file(workspace, f"{workspace.entries_folder}{file}") is not None:
@@ -289,6 +295,7 @@ def list_memories(box: Toolbox, prefix: str = "", limit: int | None = None, offs
     workspaces = box.open_all()
     entries = []
     for workspace in workspaces:
+        # The agent may leave out `entries/`.
         prefixes = (prefix, f"{workspace.entries_folder}{prefix}")
         active = open_index(workspace).list_entries("status = 'active'")
         entries += [entry for entry in active if entry.path.startswith(prefixes)]

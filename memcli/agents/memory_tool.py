@@ -52,6 +52,7 @@ def list_files(workspace: Workspace, path: str) -> list[str]:
     """Return the path of a memory, or of all memories in a folder, except forgotten ones."""
     folder = path if path.endswith("/") else f"{path}/"
     entries = open_index(workspace).list_entries(
+        # Not LIKE, because `_` and `%` in a name would match other characters.
         "status != 'forgotten' and (path = ? or substr(path, 1, ?) = ?)",
         (f"{path}.md", len(folder), folder),
     )
@@ -154,6 +155,7 @@ def edit_file(workspace: Workspace, name: str, change: Callable[[str], str]) -> 
     path, shown = get_file(workspace, name)
     before = read_file(workspace, path) or ""
     body = get_body(before)
+    # The model saw the text with a secret masked, and would write the mask in its place.
     if body != shown:
         raise RejectedError(f"{name} has a hidden passage", "the user can edit the file")
     after = change(body)
@@ -200,6 +202,7 @@ def insert(workspace: Workspace, call: Mapping[str, Any]) -> str:
 
     def change(text: str) -> str:
         lines = text.removesuffix("\n").split("\n")
+        # 0 inserts above the first line.
         if type(number) is not int or not 0 <= number <= len(lines):
             raise UsageError(
                 f"Error: Invalid `insert_line` parameter: {number}. It should be within the range"

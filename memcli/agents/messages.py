@@ -47,8 +47,11 @@ if TYPE_CHECKING:
     from ..consolidate.rules import Statement
 
 LONGEST_MESSAGE = 20_000  # characters; a longer one is a pasted file
+# "Delete the wrong file" and "Delete the right file" share three of four words.
 SHARE_OF_EDIT = 0.75  # of the words of both prompts
+# A hook runs at every turn, and the file of a long session has megabytes.
 TAIL_BYTES = 128 * 1024
+# Results of tools are between the prompt and the answer, and agents store them whole.
 TRANSCRIPT_BYTES = 1024 * 1024
 REQUEST_TOKENS = re.compile(r'"tokens": ?\{"input": ?(\d+)')  # in a transcript of Gemini
 # Copilot reports the end of a turn up to 90 ms before it writes the answer.
@@ -146,6 +149,7 @@ def read_tail(workspace: Workspace, session_id: str) -> list[dict[str, Any]]:
 def read_end(path: str, size: int) -> str:
     """Return the end of a file as text, or an empty string."""
     with suppress(OSError, ValueError):
+        # The event names the path. Opening a named pipe would wait for a writer forever.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
             file.seek(max(0, os.fstat(descriptor).st_size - size))
@@ -195,6 +199,7 @@ def remove_withdrawn_prompt(workspace: Workspace, message: str, prompt: str) -> 
     lines = split_lines(text)
     events = [parse_event(line) or {} for line in lines]
     numbers = [number for number, item in enumerate(events) if item.get("id") == message_id]
+    # A prompt that says something else interrupted the agent, and both count.
     if len(numbers) == 1 and is_edit(str(events[numbers[0]].get("content")), prompt):
         del lines[numbers[0]]
         change = Replace(path, text, "".join(lines))
@@ -304,6 +309,7 @@ def forget_request(requests: Requests, text: str) -> None:
     workspace.withdraw_from_team = None
     is_found = False
     for place in (workspace, *requests.others):
+        # Hooks open the other workspaces only to read, without the gates of the writer.
         place.gates = workspace.gates
         # A shared workspace changes only by a command that somebody typed.
         is_closed = place.is_shared and not place.is_own

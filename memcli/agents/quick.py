@@ -29,6 +29,7 @@ def answer_quickly(event: Event, state_folder: str, find_places: FindPlaces) -> 
     shown = session
     if event.subagent:
         shown = load_shown(state_folder, f"{event.session}/{event.subagent}")
+    # The hooks may have been installed during the session, or the agent has changed its folder.
     places, tokens = read_places(session, event.folder) or find_places()
     if not session.record.get(PLACES, {}).get(event.folder):
         save_places(session, event.folder, places, tokens)
@@ -72,6 +73,7 @@ def read_places(shown: Shown, folder: str) -> tuple[list[Place], int] | None:
     saved: Any = shown.record.get(PLACES)
     try:
         return [Place(*map(str, place)) for place in saved[folder]], int(shown.record[TOKENS])
+    # Another version of mem may have written the record.
     except (KeyError, TypeError, ValueError):
         return None
 

@@ -22,6 +22,9 @@ PROGRAM_SECONDS = 60.0
 STOPPED = "mem stopped this commit. Fix the lines above, or pass --no-verify."
 # An index that is up to date makes the first search after a large merge fast. No hook runs after
 # a commit, because every command reads the files that have changed.
+# `mem check` exits with 1 for problems in the files. Any other code, such as that of a missing
+# workspace, must not stop a commit. git sets GIT_DIR and GIT_INDEX_FILE for its hooks, and these
+# would also direct the git that mem runs in another folder.
 GIT_HOOKS = {
     "pre-commit": "{program} check --staged </dev/null >&2\n"
     f"  [ $? -ne 1 ] || {{{{ echo '{STOPPED}' >&2; exit 1; }}}}",
@@ -29,6 +32,7 @@ GIT_HOOKS = {
 }
 # If mem has been removed, git must not notice.
 BLOCK = "if [ -x {first} ]; then\n  {line}\nfi"
+# `#!/bin/sh`, `#!/usr/bin/env bash`
 SHELL_SCRIPT = re.compile(r"#!\s*(?:/usr/bin/env\s+)?(?:/\S*/)?(?:sh|bash|dash|zsh|ksh)\b")
 NEW_SCRIPT = "#!/bin/sh\n"
 SERVICE = """\
@@ -69,6 +73,7 @@ def change_git_hooks(context: Context, program: Sequence[str] = ()) -> Installat
     # Written only after every script was checked, so that a refusal changes nothing.
     done = Installation("git")
     for path, before, after in changes:
+        # If only the first line is left, mem created the script.
         done.changed += save_text(path, None if after == NEW_SCRIPT else after, folder)
         if program and not before:
             path.chmod(0o755)
@@ -139,6 +144,7 @@ def change_crontab(workspace: Workspace, program: Sequence[str] = ()) -> Install
     )
     if program:
         command = shlex.join(build_tend_command(workspace, program)).replace("%", "\\%")
+        # Otherwise mem's line would become a part of the last command.
         if after and not after.endswith("\n"):
             after += "\n"
         after += f"17 * * * * {command} >/dev/null {mark}\n"
@@ -166,6 +172,7 @@ def run_crontab(workspace: Workspace, argument: str, text: str = "") -> str:
     done = run_program(workspace.context, ["crontab", argument], text)
     if done is None:
         raise NotFoundError("crontab is not installed", "use systemd: mem hook install systemd")
+    # `no crontab for ana`: crontab calls that an error.
     if done.returncode and not (argument == "-l" and "no crontab" in done.stderr):
         raise RejectedError(f"crontab: {done.stderr.strip() or 'failed'}")
     return "" if done.returncode else done.stdout
@@ -200,6 +207,7 @@ def change_timer(workspace: Workspace, program: Sequence[str] = ()) -> Installat
     command = " ".join(map(quote_for_systemd, build_tend_command(workspace, program)))
     done = Installation("systemd")
     if not program:
+        # Before the files are deleted, because systemd disables only a unit that it finds.
         run_systemctl(workspace, "disable", "--now", name)
     for kind, template in (("service", SERVICE), ("timer", TIMER)):
         path = find_unit(workspace, kind)

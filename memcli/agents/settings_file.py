@@ -22,6 +22,7 @@ from ..errors import MemError, RejectedError
 from ..store import add_lines, find_repository, run_git, write_atomically
 
 STRING = r'"(?:[^"\\\n]|\\.)*"'
+# Both match strings first, so that neither `"https://…"` nor `"a,]"` is changed.
 COMMENT = re.compile(rf"({STRING})|//[^\n]*|/\*.*?\*/", re.DOTALL)
 LAST_COMMA = re.compile(rf"({STRING})|,(?=\s*[}}\]])", re.DOTALL)
 DECODER = json.JSONDecoder(strict=False)
@@ -58,6 +59,7 @@ class Node:
             if isinstance(self.value, dict):
                 key, position = DECODER.raw_decode(self.plain, position)
                 position = skip_blanks(self.plain, skip_blanks(self.plain, position) + 1)
+                # The agent reads only one of them, and mem cannot know which.
                 if any(child.key == key for child in children):
                     raise SettingsError(start, f'the key "{key}" occurs twice')
             child = Node(self.plain, start, position, key)
@@ -152,6 +154,8 @@ def find_cut(text: str, path: Sequence[Node]) -> tuple[int, int]:
 
 def parse_settings(text: str) -> Node | None:
     """Return the root of a settings text, or None if it is blank. Raises SettingsError."""
+    # The replacements are as long as the text, so positions are the same in both. Some editors on
+    # Windows begin a file with a byte order mark.
     plain = LAST_COMMA.sub(blank, COMMENT.sub(blank, text.replace("\ufeff", " ", 1)))
     start = skip_blanks(plain, 0)
     if start == len(plain):
@@ -249,6 +253,7 @@ def hide_from_git(project: Path, path: Path) -> None:
     if is_tracked(project, inner):
         hint = "leave out --project: then mem writes to your own settings"
         raise RejectedError(f"git tracks {inner}, so the path of your mem would be committed", hint)
+    # Not in .gitignore, which git tracks.
     add_lines(repository.git_folder / "info" / "exclude", [f"/{inner}"])
 
 

@@ -28,6 +28,7 @@ EVENTS: Mapping[str, tuple[str, int]] = {
     "PreCompress": ("compaction", 10),
     "Stop": ("turn end", 30),
     "AfterAgent": ("turn end", 30),
+    # Codex stops a hook of this event after 3 s, whatever its settings say.
     "SessionEnd": ("session end", 3),
 }
 TOOL_MOMENTS = ("action", "failure")
@@ -87,6 +88,7 @@ AGENTS: Mapping[str, Agent] = {
         ".gemini/settings.json",
         page="GEMINI.md",
         events=("SessionStart", "BeforeAgent", "PreCompress", "AfterAgent", "SessionEnd"),
+        # Gemini reads milliseconds.
         second=1000,
     ),
     "copilot": Agent(
@@ -143,6 +145,7 @@ def find_agents(context: Context) -> list[str]:
 def find_folder(context: Context, agent: Agent) -> Path:
     """Return the folder of an agent's own settings."""
     chosen = context.environment.get(agent.variable, "")
+    # A relative path would be another folder in every working folder.
     if chosen.startswith("/"):
         return Path(chosen)
     folder = context.find_home_folder("", agent.folder)
