@@ -32,11 +32,13 @@ from .match import (
 Tool = Mapping[str, Any]
 EDIT_KEYS = ("file_path", "notebook_path", "path", "filePath")
 COMMAND_KEYS = ("command", "cmd", "script")
+# `*** Update File: src/app.py` in a patch of Codex.
 PATCHED_FILE = re.compile(r"(?m)^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+?)\s*$")
 
 TYPES = ("lesson", "correction", "procedure")  # of memories about failures
 ERROR_START = 300  # characters of an error that are compared
 ERROR_END = 1_200
+# Three rare words are enough, and next to the name of the command, one.
 WORD_WEIGHT = 0.35
 COMMAND_WEIGHT = 0.7
 MOST_RULES_OF_A_WORD = 6  # a word that more rules have says little
@@ -71,6 +73,7 @@ def build_failure_context(
 ) -> str:
     """Return the lessons about a failed command as text for the agent."""
     steps = parse_action(tool, folder)
+    # The cause is usually at the end, and the start names the step.
     error = cut_middle(error, ERROR_START, ERROR_END, mark="\n")
     rate = partial(rate_lessons, steps=steps, error=error)
     about = "From long-term memory, about this failure:"

@@ -34,6 +34,7 @@ from ..index import is_settled
 FOLDER = "shown"
 # Keys of a record: when the start was shown, and the workspaces of each folder.
 START_TIME, PLACES = "start_time", "places"
+# `[14:05] ` in a note, `[2026-11-28 14:05] ` in the history.
 RECORD_TIME = re.compile(r"\[(?:[\d-]+ )?\d\d:\d\d\] ?")
 MOST_RECORDS = 400  # a record and a lock for each session
 LOCK_SECONDS = 3.0
@@ -105,6 +106,7 @@ class Shown:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with open(descriptor, "w", encoding="utf-8") as file:
                 json.dump(self.record, file)
+            # Another hook of the session may read it at this moment.
             os.replace(temporary, self.path)
 
 
@@ -119,6 +121,7 @@ def lock_session(state_folder: str, session_id: str, seconds: float = LOCK_SECON
         return -1
     with suppress(OSError):
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        # Not the record itself, which each save replaces by another file.
         lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         deadline = time.monotonic() + seconds
         while True:
@@ -279,16 +282,19 @@ def find_rules(place: Place, now: str, texts: Iterable[str], names: Iterable[str
 
     Leaves out purged and forgotten rules, and files that changed since the index read them.
     """
+    # FTS5 refuses an empty query, and an empty phrase finds nothing.
     quoted = {'""': None}
     for text in texts:
         quoted.update((f'"{word}"', None) for word in WORD.findall(text))
     phrase = " OR ".join([*quoted][:MOST_WORDS])
+    # A pattern such as `src/*.py` matches files whose names it does not contain.
     tests = ["instr(entries.files, '*')"]
     parts = {}
     for number, name in enumerate(names):
         # The column has JSON, which writes non-ASCII letters as \uXXXX.
         parts[f"part{number}"] = json.dumps(name)[1:-1]
         tests.append(f"instr(entries.files, :part{number})")
+    # The agent waits, so this does not wait long for a process that writes to the index.
     connection = sqlite3.connect(place.database, timeout=0.1)
     connection.execute("pragma query_only = 1")
     rows = connection.execute(
@@ -308,6 +314,7 @@ def find_rules(place: Place, now: str, texts: Iterable[str], names: Iterable[str
     memories: list[Memory] = []
     for path, memory_id, type_, updated_at, files, title, text, *noted in rows:
         is_hidden = HIDDEN_MARK in text or memory_id in purged
+        # A changed file may contain a secret or a forgotten text that only a refresh hides.
         if not is_hidden and is_same_file(f"{place.root}/{path}", noted):
             body = FRONTMATTER.sub("", text, count=1).strip() or title
             memories.append(Memory(path, memory_id, type_, updated_at, json.loads(files), body))

@@ -20,6 +20,7 @@ from ..formats import WORD
 LONGEST_COMMAND = 4_000  # characters of a command line
 MOST_WORDS = 30  # of one program
 FIRST_WORDS = 4  # among which a subcommand is
+# `cat > app.yml <<'EOF'` to the line `EOF`. The rest of the first line stays: `<<EOF | psql`.
 HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n.*?^\s*\2[ \t]*$", re.DOTALL | re.MULTILINE)
 # The command that a shell or another host runs.
 INNER = re.compile(r"\b(?:(ssh (?:-\S+ )*[\w.@-]+)|(?:ba|z)?sh -\w*c) (['\"])(.*?)\2", re.DOTALL)
@@ -47,8 +48,11 @@ SENTENCE_END = re.compile(r"[.!?:]\s|\n")
 CLAUSE_END = re.compile(r"[.!?:;,]\s|\n")
 NEXT_WORD = re.compile(r" \s*([^\s`,;()]+)")
 # Words that can be the verb after a program's name: `make fails`, `pytest doesn't`.
+# `apply` looks like an adverb, but is a subcommand of terraform and kubectl.
 VERB = re.compile(r"(?!apply)[a-z]{2,}(?:[^s]s|ed|ly)|\w+n't")
+# `src/api`, `*.po`, `app.py`, `.env`
 PATH_LIKE = re.compile(r"(?!e\.g|i\.e|and/or).*(?:[/*]|\w\.\w{1,10}$).*|\.\w+")
+# `--no-verify`, `-j` of `-j8`, `VCR=all`
 RULE_FLAG = re.compile(
     r"(?<![\w-])(?:--[a-zA-Z][\w-]*|-[a-zA-Z](?=\d)|-[a-zA-Z][\w-]*)|\b[A-Z_]+=\w+"
 )
@@ -60,6 +64,7 @@ REQUEST = re.compile(r"(?i)\balways\b|\bwithout\W*$|^\W*(?:use|run)\b")
 ADVICE_BEFORE = re.compile(r"(?i)\b(?:use|run|then|with|via|by|of|from) `?(?:[\w./:]+ )?$")
 ADVICE_AFTER = re.compile(r"`?,? (?:only|instead of|rather than|not)\b")
 # The text before a file that should be changed instead of the file of the step.
+# For example, "New strings go into `base.po`" is not about a change of base.po.
 ELSEWHERE = re.compile(
     r"(?i)(?<!n't )(?<!not )(?<!never )\b(?:into|belongs? in|go(?:es)? (?:in|to)|(?:are|is) in"
     r"|apart from|except|edit|change|correct) (?:the |a )?`?$"
@@ -150,6 +155,7 @@ def build_step(part: list[str], folder: str) -> Step:
     """Build a step from the words of a command; without a program if it only reads."""
     part, variables = remove_wrappers(part)
     program = get_program_name(part[0]) if part else ""
+    # Rules say `python`, and commands run python3 or python3.12.
     program = re.sub(r"^(python|pip)[\d.]+$", r"\1", program)
     flags = set(variables)
     words = []
@@ -164,6 +170,7 @@ def build_step(part: list[str], folder: str) -> Step:
             changed.append(word)
         elif argument and " " not in argument and argument[0] not in "<>":
             words.append(argument)
+    # Rules spell the flag out: "Never push with --force".
     if program == "git" and "-f" in flags:
         flags.add("--force")
     if is_reading(program, words, flags):
@@ -238,7 +245,9 @@ def find_signals(step: Step, rule: Rule, counts: Mapping[str, int]) -> dict[str,
         return signals
     weights = weigh_stems(step)
     shared = rule.stems.intersection(weights)
+    # A word that four rules have counts half.
     signals["words"] = sum(weights[stem] * counts[stem] ** -0.5 for stem in shared)
+    # A word next to itself is one shared word, not two.
     pairs = [pair for pair in rule.pairs if pair[0] != pair[1]]
     signals["pair"] = any(shared.issuperset(pair) for pair in pairs)
     # Flags in a rule belong to a command, which may be another one.
@@ -370,6 +379,7 @@ def load_implied() -> list[tuple[list[str], list[str]]]:
 IMPLIED = load_implied()
 
 
+# Every rule is compared with the same few steps.
 @lru_cache
 def weigh_stems(step: Step) -> dict[str, float]:
     """Return the stems of a step's words, and of words that sentences use for it."""

@@ -230,6 +230,7 @@ def start_late_search(workspace: Workspace, prompt: str, shown: Shown) -> None:
     session = shown.record.get("session")
     if not session or not shown.path:
         return
+    # Without -P, Python would import a module of the working folder that has the name of ours.
     command = [sys.executable, "-P", "-m", "memcli", "recall", "--late", "--session", session]
     for option, value in (
         ("--workspace", context.common.workspace),

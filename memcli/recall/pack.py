@@ -144,6 +144,7 @@ def choose_lines(lines: Sequence[str], shown: Shown, budget: Budget, pack: Pack)
         if not is_heading:
             shown.add(line)
         chosen.append(escape_text(line.rstrip()))
+    # Headings alone say nothing.
     return chosen if any(not HEADING.match(line) for line in chosen) else []
 
 
@@ -185,6 +186,7 @@ def drop_unrelated(
     question = "\n".join([f"Prompt: {prompt}", "Memories:", *rows])
     try:
         keep = read_fields(ask(workspace, question, system=JUDGE), ["keep"]).fields.get("keep")
+    # The judge only improves an answer that is complete without it.
     except (MemError, ValueError) as error:
         pack.messages.append(f"not judged by the model: {error}")
         return memories

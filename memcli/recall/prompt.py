@@ -158,6 +158,7 @@ def update_topic(workspace: Workspace, prompt: str, topic: Any) -> tuple[list[fl
 
     try:
         vector = open_index(workspace, refresh_first=False).get_embedder().embed([prompt])[0]
+    # Without the model, the search still finds words, and the topic stays.
     except UnavailableError:
         return [], False
     old = np.asarray(topic if isinstance(topic, list) else [], np.float32)
@@ -165,6 +166,7 @@ def update_topic(workspace: Workspace, prompt: str, topic: Any) -> tuple[list[fl
     if len(old) == len(vector) and not is_new:
         vector = (1 - TOPIC_WEIGHT) * old + TOPIC_WEIGHT * vector
         vector = vector / (np.linalg.norm(vector) or 1.0)
+    # Rounded, because each hook of the session reads and writes the record.
     return [round(float(number), 3) for number in vector], is_new
 
 

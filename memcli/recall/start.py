@@ -147,6 +147,7 @@ def build_start(
             budget.take(line.text)
     if not is_subagent:
         session = str(shown.record.get("session", ""))
+        # A prompt of this session says nothing about where the last one stopped.
         own = name_session(session) if session and is_first else ""
         stopped = budget.split(STOPPED_SHARE)
         start.lines += describe_last_stop(indexes, shown, stopped, since, own)
@@ -219,6 +220,7 @@ def list_rules(indexes: Sequence[Index], since: str) -> list[tuple[Index, Indexe
     # A stranger's clone must not give orders. Its memories can still come with a prompt.
     condition = f"({RULE}) and source <> 'repository'"
     rules = list_for_project(indexes, condition, since, MOST_RULES)
+    # Python's sort keeps this order for rules that the second sort does not tell apart.
     rules.sort(key=lambda item: item[1].updated_at, reverse=True)
     # A preference is a matter of taste; a broken constraint costs something.
     rules.sort(

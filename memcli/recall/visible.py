@@ -48,6 +48,7 @@ def list_records(index: Index) -> list[tuple[Record, str]]:
     workspace = index.workspace
     rows = index.run(
         "select text from files join texts using(file) where kind = 'history'"
+        # There is a file for each month, and on its first day work stopped in the month before.
         " order by path desc limit 2"
     )
     return [
@@ -131,6 +132,7 @@ def is_newer(folder: Path, path: Path, written: datetime, *, has_git: bool) -> b
         if not committed or float(committed) > seconds:
             return True
         return bool(
+            # Otherwise git may lock its index, and a command of the user would fail at this moment.
             run_git(folder, "--no-optional-locks", "status", "--porcelain", "--", name).strip()
         )
     except MemError:
