@@ -56,6 +56,7 @@ FORGET_FIELDS = (
     *("memories", "other_files", "git_commits", "undo"),
 )
 RESTORE_FIELDS = FORGET_FIELDS
+BEYOND_PURGE = "agents' own transcripts, backups and git history may still have the text"
 TEXT_STAYS = "The text stays in the file. To delete it: mem forget {} --purge"
 MOST_NAMED = 3  # ids in a hint
 
@@ -372,10 +373,11 @@ def render_forgetting(done: ForgetResult, purge: bool, messages: list[str]) -> R
     ]
     if purge:
         lines += [f"  also deleted from {path}" for path in done.other_files]
+        # Messages, because a script must learn it too.
+        messages = [*messages, BEYOND_PURGE]
         if done.git_commits:
-            # A message, because a script must learn it too.
             commits = ", ".join(dict.fromkeys(done.git_commits))
-            messages = [*messages, f"git still has the text in {commits}"]
+            messages.append(f"git still has the text in {commits}")
     else:
         # The id of a note is its path, which may contain blanks.
         ids = [shlex.quote(outcome.short_id) for outcome in done.outcomes if not outcome.error]
