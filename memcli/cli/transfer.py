@@ -181,7 +181,7 @@ def render_all(index: Index, files: Sequence[ExportedFile]) -> Iterator[str]:
     entries = {entry.path: entry for entry in index.list_entries("status = 'active'")}
     chosen = [file.path for file in files if file.path in entries]
     texts = [(entries[path], get_body(index.read_text(path) or "")) for path in chosen]
-    return render_document(f"Memories of {index.workspace.project or 'the user'}", texts)
+    return render_document(index.workspace.project or "the user", texts)
 
 
 def describe_counts(counts: Counter[str]) -> str:
@@ -219,11 +219,11 @@ def run_import(
 ) -> Result:
     """Import memories that `mem export` wrote, or the memories of another tool.
 
-    mem reads folders and zips of Markdown notes, CSV, JSON and the stores of mem0, basic-memory,
-    claude-mem, the MCP memory server and others. Owners and dates stay the same. Importing a file
-    again changes nothing. mem lists what it does not import: secrets, forgotten texts, memories
-    that have changed here since, and files that it cannot read. Memories of another tool have the
-    source inferred, unless you pass --source.
+    mem reads Markdown notes (a file, a folder or a zip), CSV, JSON and the stores of mem0,
+    basic-memory, claude-mem, the MCP memory server and others. Owners and dates stay the same.
+    Importing a file again changes nothing. mem lists what it does not import: secrets, forgotten
+    texts, memories that have changed here since, and files that it cannot read. Memories of another
+    tool have the source inferred, unless you pass --source.
     """
     path = (context.folder / Path(file).expanduser()).resolve()
     stream = open_input(context) if file == "-" else None

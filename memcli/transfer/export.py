@@ -31,6 +31,7 @@ BLANK = b"\xef\xbb\xbf \r\n"  # the mark of UTF-8, spaces and line ends
 NO_FILE = "not a file of a workspace: `path` and `text` are missing"
 KINDS = ("entry", "memory", "history", "note", "session", "inbox")
 KINDS_OF_FOLDERS = {folder: kind for kind, folder in FOLDERS.items()}
+DOCUMENT_TITLE = "Memories of "
 HEADINGS = {
     "preference": "Preferences",
     "constraint": "Rules",
@@ -230,9 +231,9 @@ def read_modified(workspace: Workspace, file: ExportedFile) -> str:
     return modified if modified == file.created_at else ""
 
 
-def render_document(title: str, entries: list[tuple[IndexedEntry, str]]) -> Iterator[str]:
+def render_document(subject: str, entries: list[tuple[IndexedEntry, str]]) -> Iterator[str]:
     """Yield one document with the text of each memory, below the heading of its type."""
-    yield f"# {title}\n"
+    yield f"# {DOCUMENT_TITLE}{subject}\n"
     for kind, heading in HEADINGS.items():
         chosen = [(entry, body) for entry, body in entries if entry.type == kind]
         if chosen:
@@ -241,6 +242,13 @@ def render_document(title: str, entries: list[tuple[IndexedEntry, str]]) -> Iter
             tags = [f"#{tag}" for tag in entry.tags]
             details = ", ".join([entry.created_at[:10], *tags])
             yield f"{format_item(entry.title, body)} ({details})\n"
+
+
+def is_document(source: Source) -> bool:
+    """Return whether a file is a document that `render_document` wrote."""
+    first, _, rest = source.decode_head().partition("\n")
+    headings = tuple(f"\n## {heading}\n\n- " for heading in HEADINGS.values())
+    return first.startswith(f"# {DOCUMENT_TITLE}") and rest.startswith(headings)
 
 
 def format_item(title: str, body: str) -> str:

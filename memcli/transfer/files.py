@@ -5,6 +5,7 @@ unpacked to disk, so no path can lead out of a folder. The second half, `FilePla
 file with the memories that are here and plans its changes.
 """
 
+import json
 import os
 import re
 import stat
@@ -56,6 +57,12 @@ ZIP_ERRORS = (
     ValueError,
 )
 SYSTEM_FOLDERS = ("__MACOSX",)
+# The settings of Obsidian and of its plugin Templater, with the key of the folder with templates.
+# They are the only files that mem reads in hidden folders.
+TEMPLATE_SETTINGS = {
+    ".obsidian/templates.json": "folder",
+    ".obsidian/plugins/templater-obsidian/data.json": "templates_folder",
+}
 # The folder of each kind of file in a standard workspace. Other kinds are at the top.
 FOLDERS = {"entry": "entries/", "note": "notes/", "session": "sessions/", "inbox": "inbox/"}
 # Where a record of the history or a note begins.
@@ -122,11 +129,15 @@ def list_folder(source: Source) -> Iterator[Member | Item]:
 
 
 def walk_folder(root: Path) -> Iterator[str]:
-    """Yield the paths of visible files and of links.
+    """Yield the paths of visible files, of links and of template settings.
 
     Links to folders are not followed.
     """
     for folder, names, files in os.walk(root):
+        for name in TEMPLATE_SETTINGS:
+            path = os.path.join(folder, name)
+            if os.path.isfile(path):
+                yield os.path.relpath(path, root)
         names[:] = [name for name in names if not name.startswith(".")]
         links = [name for name in names if os.path.islink(os.path.join(folder, name))]
         for name in [*links, *files]:
@@ -183,7 +194,38 @@ def find_top_folder(infos: Sequence[zipfile.ZipInfo]) -> str:
     return top if top.endswith("/") and top != FOLDERS["entry"] else ""
 
 
+def find_template_key(path: str) -> str:
+    """Return the key of the template folder, or an empty string for a file without one."""
+    for name, key in TEMPLATE_SETTINGS.items():
+        if f"/{path}".endswith(f"/{name}"):
+            return key
+    return ""
+
+
+def find_template_folders(source: Source) -> tuple[str, ...]:
+    """Return the template folders that the settings of vaults in a folder or archive name."""
+    folders = []
+    for member in list_members(source):
+        if isinstance(member, Item):
+            continue
+        key = find_template_key(member.path)
+        if not key:
+            continue
+        try:
+            settings = json.loads(member.read())
+        except (*ZIP_ERRORS, OSError, RecursionError):
+            continue  # Obsidian ignores damaged settings, too
+        name = str(settings.get(key) or "") if isinstance(settings, dict) else ""
+        # Templater writes `/` if the user has chosen no folder.
+        if name.strip("/"):
+            vault = f"/{member.path}".rpartition("/.obsidian/")[0].removeprefix("/")
+            folders.append(f"{vault}/{name.strip('/')}/".removeprefix("/"))
+    return tuple(folders)
+
+
 def is_visible(info: zipfile.ZipInfo) -> bool:
+    if find_template_key(info.filename):
+        return True
     parts = info.filename.split("/")
     is_hidden = any(part.startswith(".") and part.strip(".") for part in parts)
     # A folder ends with a slash. A damaged archive has files without a name.

@@ -30,7 +30,7 @@ from ..store import (
 from ..transcripts import exports, reader
 from ..transcripts.importer import import_transcript
 from ..transcripts.transcript import Transcript
-from .export import read_jsonl, read_markdown
+from .export import is_document, read_jsonl, read_markdown
 from .files import FilePlanner, PlannedFile, read_file_entry
 from .items import BadItem, Item, Reader, Source, TransferFile, build_stable_id
 from .notes import read_bundle, read_notes
@@ -97,8 +97,16 @@ def find_format(source: Source, name: str = "") -> tuple[str, Iterator[Item]]:
     formats = list_formats()
     if name and name not in formats:
         raise UsageError(f"unknown format {name!r}", f"one of: {', '.join(sorted(formats))}")
+    # As one note, its memories would come back as a single memory.
+    if not name and is_document(source):
+        hint = "import the workspace, or an export to a folder or to memory.jsonl"
+        raise UsageError(f"{source.name} is a document for people", hint)
     source.format_name = name
-    for candidate in [name] if name else formats:
+    candidates = [name] if name else list(formats)
+    # `markdown` is the folder that mem exports, but people call any note so.
+    if name == "markdown":
+        candidates.append("notes")
+    for candidate in candidates:
         items = formats[candidate](source)
         if items is not None:
             return candidate, items

@@ -9,7 +9,8 @@ mem imports and exports them.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -28,10 +29,20 @@ from ..formats import (
     split_history,
     summarize,
 )
-from .files import ZIP_ERRORS, Member, describe_error, list_members, open_member, read_file_entry
+from .files import (
+    ZIP_ERRORS,
+    Member,
+    describe_error,
+    find_template_folders,
+    find_template_key,
+    list_members,
+    open_member,
+    read_file_entry,
+)
 from .items import BadItem, Item, Reader, Source, TransferFile
 
 NOTE_ENDINGS = (".md", ".markdown")
+MOST_NAMES = 20  # of files in a message, as in the list of rejected items
 STORE_ENDINGS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".db", ".sqlite", ".sqlite3")
 # Notion adds its id to the names of pages and folders.
 NOTION_ID = re.compile(r" [0-9a-f]{32}(?=/|\.md$|$)")
@@ -55,51 +66,94 @@ OUR_STATUSES = {"stable": "active", "deprecated": "superseded"}
 EXPORTED = ("active", "superseded")  # the others are hidden or have faded
 
 
-def read_notes(source: Source, formats: Callable[[], dict[str, Reader]]) -> Iterator[Item] | None:
-    """Read a folder or archive.
+@dataclass
+class Report:
+    """The files that the user should know about, by their paths."""
 
-    `formats` returns the formats that read the files between.
+    templates: list[str] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)  # their frontmatter cannot be read
+
+    def build_messages(self) -> Iterator[str]:
+        """Yield a line for each kind of file."""
+        if self.broken:
+            count = count_noun(len(self.broken), "note")
+            names = format_names(self.broken)
+            yield f"{count} with unreadable frontmatter, imported as plain text: {names}"
+        kinds = {"template": self.templates, "empty note": self.empty, "other file": self.others}
+        for noun, paths in kinds.items():
+            if paths:
+                yield f"{count_noun(len(paths), noun)} left out: {format_names(paths)}"
+
+
+def format_names(names: list[str]) -> str:
+    rest = len(names) - MOST_NAMES
+    more = [f"and {rest:,} more"] if rest > 0 else []
+    return "; ".join([*names[:MOST_NAMES], *more])
+
+
+def read_notes(source: Source, formats: Callable[[], dict[str, Reader]]) -> Iterator[Item] | None:
+    """Read a folder, an archive or a single note.
+
+    `formats` returns the formats that read the files between the notes.
     """
-    return read_tree(source, formats, is_okf=False) if source.is_tree else None
+    if source.is_tree:
+        return read_members(source, list_members(source), formats, is_okf=False)
+    is_named = source.format_name or source.path.suffix.lower() in NOTE_ENDINGS
+    # In a folder, `read_members` itself chooses the notes.
+    if source.is_inner or not is_named or not source.head.strip():
+        return None
+    # The note is stored where an import of its folder stores it.
+    folder = replace(source, path=source.path.parent)
+    note = Member(f"{source.stem}.md", source.modified, source.open_bytes)
+    return read_members(folder, [note], formats, is_okf=False)
 
 
 def read_bundle(source: Source, formats: Callable[[], dict[str, Reader]]) -> Iterator[Item] | None:
     """Read a folder or archive of concepts."""
-    return read_tree(source, formats, is_okf=True) if is_bundle(source) else None
+    if not is_bundle(source):
+        return None
+    return read_members(source, list_members(source), formats, is_okf=True)
 
 
-def read_tree(
-    source: Source, formats: Callable[[], dict[str, Reader]], *, is_okf: bool
+def read_members(
+    source: Source,
+    members: Iterable[Member | Item],
+    formats: Callable[[], dict[str, Reader]],
+    *,
+    is_okf: bool,
 ) -> Iterator[Item]:
-    left_out = 0
-    broken: list[str] = []  # notes with frontmatter that cannot be read
-    for member in list_members(source):
+    """Yield the memories in notes, and in the stores between them."""
+    report = Report()
+    template_folders = find_template_folders(source) if source.is_tree else ()
+    for member in members:
         if isinstance(member, Item):
             yield member
+            continue
+        if find_template_key(member.path):
             continue
         path = PurePosixPath(member.path)
         ending = path.suffix.lower()
         is_reserved = is_okf and path.name in RESERVED_NAMES
         try:
             if ending in NOTE_ENDINGS and not is_reserved:
-                yield from read_note(source, member, broken, is_okf=is_okf)
+                if member.path.startswith(template_folders):
+                    report.templates.append(member.path)
+                    continue
+                yield from read_note(source, member, report, is_okf=is_okf)
                 continue
             items = None
             if ending in STORE_ENDINGS:
                 items = read_store(open_member(source, member), formats())
             if items is None:
-                left_out += 1
+                report.others.append(member.path)
                 continue
             for item in items:
                 yield Item(f"{member.path}: {item.place}", item.content)
         except (*ZIP_ERRORS, OSError) as error:
             yield Item(member.path, BadItem(f"cannot be read: {describe_error(error)}"))
-    if broken:
-        count = count_noun(len(broken), "note")
-        message = f"{count} with unreadable frontmatter, imported as plain text"
-        source.messages.append(f"{message}: {broken[0]}")  # the first
-    if left_out:
-        source.messages.append(f"{count_noun(left_out, 'other file')} left out")
+    source.messages += report.build_messages()
 
 
 def read_store(source: Source, formats: dict[str, Reader]) -> Iterator[Item] | None:
@@ -111,7 +165,7 @@ def read_store(source: Source, formats: dict[str, Reader]) -> Iterator[Item] | N
     return None
 
 
-def read_note(source: Source, member: Member, broken: list[str], *, is_okf: bool) -> Iterator[Item]:
+def read_note(source: Source, member: Member, report: Report, *, is_okf: bool) -> Iterator[Item]:
     """Yield the memory of a note, or the records of a history."""
     text = decode_note(source, member)
     if is_binary(text):
@@ -128,10 +182,14 @@ def read_note(source: Source, member: Member, broken: list[str], *, is_okf: bool
         yield Item(member.path, TransferFile(f"notes/{name}", "note", text))
         return
     try:
-        text = convert_note(text, source.memory_source, is_okf=is_okf)
+        if is_empty_note(text):
+            report.empty.append(member.path)
+            return
+        title = PurePosixPath(name).stem
+        text = convert_note(text, title, source.memory_source, is_okf=is_okf)
     except FrontmatterError as error:
         # The text stays as it is, and `mem check` reports it.
-        broken.append(f"{member.path}:{error.line}: {error.reason}")
+        report.broken.append(f"{member.path}:{error.line}: {error.reason}")
     if not path.startswith("entries/"):
         path = f"entries/{source.stem}/{path}"
     path = str(PurePosixPath(path).with_suffix(".md"))
@@ -149,18 +207,30 @@ def decode_note(source: Source, member: Member) -> str:
     return data.decode(encoding, "replace").removeprefix("\ufeff")
 
 
-def convert_note(text: str, memory_source: str, *, is_okf: bool) -> str:
-    """Return another tool's note as an entry. Raises FrontmatterError."""
+def is_empty_note(text: str) -> bool:
+    """Return whether a note has neither text nor properties. Raises FrontmatterError."""
+    return not get_body(text).strip() and not any(parse(text).fields.values())
+
+
+def convert_note(text: str, title: str, memory_source: str, *, is_okf: bool) -> str:
+    """Return another tool's note as an entry. Raises FrontmatterError.
+
+    `title` is for a note without text.
+    """
     fields = parse(text).fields
     if is_okf:
         if is_own_concept(fields):
             return restore_entry(text, fields)
         text = convert_concept(text, fields)
     entry = read_file_entry(TransferFile("", "entry", text))
+    changes: dict[str, Any] = {}
+    # Obsidian users have notes with properties only, such as a list of books with ratings.
+    if not entry.body.strip() and not entry.title:
+        changes["title"] = title
     # A note that claims to be the user's word is not, unless the user says so.
     if memory_source or entry.trust > TRUST["observed"]:
-        return edit_entry(text, {"source": memory_source or "inferred", "trust": None})
-    return text
+        changes.update(source=memory_source or "inferred", trust=None)
+    return edit_entry(text, changes) if changes else text
 
 
 def split_months(text: str) -> dict[str, str]:

@@ -453,3 +453,98 @@ def test_an_okf_bundle_conforms_and_comes_back(workspace: Workspace, tmp_path: P
 )
 def test_dates_of_other_tools(value: object, stored: str) -> None:
     assert read_date(value) == stored
+
+
+SETTINGS = {
+    ".obsidian/templates.json": '{"folder": "Forms/"}',
+    ".obsidian/plugins/templater-obsidian/data.json": '{"templates_folder": "Bin/Tpl"}',
+}
+
+
+@pytest.mark.parametrize("build", [build_files, build_zip])
+@pytest.mark.parametrize("vault", ["", "home/"])
+def test_templates_of_a_vault_are_left_out(
+    workspace: Workspace,
+    tmp_path: Path,
+    build: Callable[[Path, dict[str, str]], Path],
+    vault: str,
+) -> None:
+    notes = {
+        "Bin/Tpl/sub/Book.md": "---\ntitle: {{title}}\n---\n",
+        "Bin/Tplate.md": "The bin is green.\n",
+        "Forms/Day.md": "# {{date}}\n",
+        "Whales.md": "Whales sing.\n",
+    }
+    sample = {f"{vault}{path}": text for path, text in {**SETTINGS, **notes}.items()}
+    source = build(tmp_path / "old vault.zip", {**sample, "readme.md": "Keep.\n"})
+    result = import_path(workspace, source)
+    texts = {entry.body for entry in read_entries(workspace)}
+    assert texts == {"The bin is green.", "Whales sing.", "Keep."}
+    left_out = f"{vault}Bin/Tpl/sub/Book.md; {vault}Forms/Day.md"
+    assert result.messages == [f"2 templates left out: {left_out}"]
+
+
+@pytest.mark.parametrize("settings", ["{", "[]", '{"folder": "/"}', '{"folder": null}', "[" * 9999])
+def test_a_vault_without_a_template_folder_is_whole(
+    workspace: Workspace, tmp_path: Path, settings: str
+) -> None:
+    sample = {".obsidian/templates.json": settings, "Whales.md": "Whales sing.\n"}
+    result = import_path(workspace, build_files(tmp_path / "vault", sample))
+    assert result.imported == {"entry": 1} and not result.messages + result.rejected
+
+
+def test_every_note_and_file_with_a_problem_is_named(workspace: Workspace, tmp_path: Path) -> None:
+    broken = "---\ntags: [a, [b\n---\n\nThe valve leaks at number {}.\n"
+    sample = {f"{number}.md": broken.format(number) for number in (1, 2)}
+    sample |= {f"{number:02}.png": "" for number in range(22)}
+    sample |= {"blank.md": " \n", "unused.md": "---\ntags:\n---\n"}
+    sample |= {"Emma.md": "---\nrating: 5\n---\n"}
+    result = import_path(workspace, build_files(tmp_path / "vault", sample))
+    unreadable, empty, others = result.messages
+    assert unreadable.startswith("2 notes with") and "1.md:3: bad" in unreadable
+    assert "2.md:3: bad" in unreadable
+    assert empty == "2 empty notes left out: blank.md; unused.md"
+    assert others.startswith("22 other files left out: 00.png; 01.png; ")
+    assert others.endswith("; 19.png; and 2 more")
+    # A note with properties only has the name of its file.
+    assert "Emma" in {entry.title for entry in read_entries(workspace)}
+
+
+@pytest.mark.parametrize("format_name", ["", "notes", "markdown"])
+def test_a_single_note_is_stored_as_in_its_folder(
+    workspace: Workspace, tmp_path: Path, format_name: str
+) -> None:
+    files = {"Whales.md": "---\ntags: [sea]\nsource: user\n---\n\nWhales sing.\n", "b.md": "Two.\n"}
+    folder = build_files(tmp_path / "vault", files)
+    source = open_source(folder / "Whales.md", "Whales.md")
+    assert import_source(workspace, source, format_name=format_name).imported == {"entry": 1}
+    (entry,) = read_entries(workspace)
+    assert (entry.body, entry.tags, entry.source) == ("Whales sing.", ("sea",), "inferred")
+    assert (workspace.root / "entries/vault/Whales.md").is_file()
+    again = import_path(workspace, folder)
+    assert again.unchanged == 1 and again.imported == {"entry": 1}
+
+
+def test_a_single_file_is_a_note_only_if_it_can_be_one(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    chat = "# Chat\n\nUser: Which kiln?\n\nAssistant: Kiln 2.\n"
+    files = {"chat.md": chat, "list.txt": "Buy plums.\n", "binary.md": "\0\1" * 99, "empty.md": ""}
+    folder = build_files(tmp_path / "vault", files)
+    assert import_path(workspace, folder / "chat.md").imported == {"session": 1}
+    binary = import_path(workspace, folder / "binary.md")
+    assert [item.reason for item in binary.rejected] == ["not a text"]
+    for name, problem in (("list.txt", "no format"), ("empty.md", "empty")):
+        with pytest.raises(UsageError, match=problem):
+            import_path(workspace, folder / name)
+    # The user knows better.
+    for name in ("chat.md", "list.txt"):
+        source = open_source(folder / name, name)
+        assert import_source(workspace, source, format_name="notes").imported == {"entry": 1}
+
+
+def test_a_named_format_makes_no_note_of_another_file(workspace: Workspace, tmp_path: Path) -> None:
+    folder = build_files(tmp_path / "vault", {"a.md": "One.\n", "settings.json": '{"zoom": 2}\n'})
+    result = import_source(workspace, open_source(folder, "vault"), format_name="markdown")
+    assert result.imported == {"entry": 1}
+    assert result.messages == ["1 other file left out: settings.json"]
