@@ -17,6 +17,8 @@ USERS = "user|human|you|me"
 ASSISTANTS = "assistant|ai|bot|agent|chatgpt|gpt|claude|gemini|copilot|codex|cursor"
 DATE = r"\d{4}-\d\d-\d\d"
 TIME = rf"(?P<time>{DATE}[T ,]+\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?)"
+# `User: Hello.`, `## User`, `**You:** Hello.`, `[User]: Hello.`, `You said:`,
+# `[2026-01-02 10:30] User: Hello.`, `Assistant (2026-01-02 10:31): Hi.`
 OPENING = re.compile(
     rf"(?P<mark>#{{1,6}}[ \t]+|\*\*|__|\[|>[ \t]?|[-*][ \t]+|)(?:\[?{TIME}\]?[ \t]+)?"
     rf"(?P<role>{USERS}|{ASSISTANTS}|system)(?:-[\w.]{{1,20}}| said)?"
@@ -40,6 +42,7 @@ class Opening(NamedTuple):
 
 def parse_opening(line: str) -> Opening | None:
     """Return the parts of a line that begins a message, or None for any other line."""
+    # Some programs begin a file or a line with an invisible mark of the encoding or direction.
     match = OPENING.fullmatch(line.lstrip("\ufeff\u200e"))
     if match is None:
         return None
@@ -64,9 +67,11 @@ def find_style(lines: Iterable[str]) -> tuple[str, bool] | None:
     roles: dict[tuple[str, bool], set[str]] = {}
     for number, line in enumerate(line for line in lines if line.strip()):
         opening = parse_opening(line.strip())
+        # A style that first appears later is a chat that the text quotes.
         if opening is not None and (number < EARLY or opening.style in roles):
             roles.setdefault(opening.style, set()).add(opening.role)
     for style, speakers in roles.items():
+        # `User: Ana` and `User: Rui` are lines of a list, not a chat.
         if {"user", "assistant"} <= speakers:
             return style
     return None
@@ -100,6 +105,7 @@ def read_text(text: str, zone: tzinfo) -> Transcript:
 def add_message(
     transcript: Transcript, opening: Opening | None, lines: list[str], zone: tzinfo
 ) -> None:
+    # Lines before the first message, such as a title, have no speaker.
     if opening is None or opening.role == "system":
         return
     text = "\n".join(lines).rstrip()

@@ -16,6 +16,7 @@ PATTERNS = ("projects/*/*.jsonl",)
 ROLES = ("user", "assistant")
 # Lines with a message that is not part of the conversation.
 MARKS = ("isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage")
+# A server tool, such as web search, runs at Anthropic instead of on this computer.
 CALLS = ("tool_use", "server_tool_use")
 
 
@@ -55,14 +56,17 @@ def find_message(data: JsonObject) -> JsonObject:
     # A prompt that a person typed while the agent was working is stored as an attachment only.
     if attachment.get("type") == "queued_command":
         mode = attachment.get("commandMode", "prompt")
+        # The queue also has notices of background tasks, which nobody typed.
         if mode != "prompt":
             return {}
         return {"role": "user", "content": attachment.get("prompt")}
     if any(data.get(mark) is True for mark in MARKS):
         return {}
     message = get_object(data, "message")
+    # Claude Code itself wrote this answer, for example after an error.
     if message.get("model") == "<synthetic>":
         return {}
+    # A line of type `api-request-blob` has a message too, which belongs to a request to the model.
     kind = data.get("type", "user")
     role = message.get("role", kind)
     return message if kind in ROLES and role in ROLES else {}

@@ -26,6 +26,7 @@ ITEMS = ("message", *CALLS)
 ENVELOPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 # The lines about the process before a command's output.
 PREFACE = re.compile(r"(?s)(?:Chunk ID|Exit code|Wall time|Process exited)\b.{0,600}?\nOutput:\n")
+# `Exit code: 2`, or `Process exited with code 1` after a chunk id.
 EXIT_CODE = re.compile(r"(?m)^(?:Exit code|Process exited with code):? (\d+)")
 # The IDE's context comes before what the person typed.
 REQUEST = "## My request for Codex:"
@@ -38,6 +39,7 @@ def is_line(data: JsonObject) -> bool:
     """
     if data.get("type") in ENVELOPES and "payload" in data:
         return True
+    # {"record_type": "state"} is a line of older releases, which have no envelopes.
     if "record_type" in data or data.get("type") in CALLS:
         return True
     parts = get_objects(data, "content")
@@ -70,6 +72,7 @@ def remove_summary(transcript: Transcript, context: str) -> None:
         return
     last = transcript.events[-1]
     if last.get("role") == "assistant":
+        # The context repeats the answer after a prefix of its own, so only the ends are compared.
         end = last["content"][-50:]
         if context.rstrip().endswith(end):
             transcript.events.pop()
@@ -87,6 +90,7 @@ def read_item(transcript: Transcript, item: JsonObject, timestamp: str) -> None:
         result, is_error = read_output(item.get("output"))
         transcript.add_result(call_id, result, is_error=is_error, timestamp=timestamp)
     else:
+        # A `local_shell_call` has an action instead of a name and arguments.
         name = get_text(item, "name") or "shell"
         arguments = item.get("arguments", item.get("input", item.get("action")))
         transcript.add_call(call_id, name, arguments, timestamp)
@@ -115,6 +119,7 @@ def add_message(transcript: Transcript, item: JsonObject, timestamp: str) -> Non
 
 def read_output(output: Any) -> tuple[str, bool]:
     """Return the text of a result, and whether the call failed."""
+    # Older releases store the output and the exit code as JSON in a string.
     if isinstance(output, str) and output.startswith("{"):
         try:
             output = json.loads(output)

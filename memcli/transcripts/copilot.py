@@ -28,6 +28,7 @@ def read_lines(lines: Iterable[JsonObject]) -> Transcript:
         kind = get_text(event, "type")
         timestamp = read_timestamp(event.get("timestamp"))
         call_id = get_text(data, "toolCallId")
+        # An answer lists its tool calls, too. They are read from their own events.
         if kind in ROLES:
             transcript.add_message(ROLES[kind], data.get("content"), timestamp, event.get("id"))
         elif kind == "tool.execution_start":

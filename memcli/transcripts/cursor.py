@@ -26,6 +26,7 @@ QUERY, QUERY_END = "<user_query>", "</user_query>"
 TIME = re.compile(
     r"<timestamp>\w+, (\w{3} \d+, \d{4}, \d+:\d\d [AP]M) \(UTC([+-]\d+)?(?::(\d\d))?\)"
 )
+# A text without a query that begins so has nothing that a person typed.
 ADDED = re.compile(
     r"\s*<(?:user_info|rules|timestamp|attached_files|open_and_recently_viewed_files|git_status"
     r"|dynamic_tools|agent_skills|agent_transcripts|system_reminder)\b"
@@ -39,6 +40,7 @@ TOOL_LINES = re.compile(r"(?m)^\[(?:Tool call|Tool result|Thinking)\][^\n]*(?:\n
 
 def is_line(data: JsonObject) -> bool:
     """Return whether an object is a line of a transcript."""
+    # Lines of Claude Code have the same parts, and a `type`.
     is_message = data.get("role") in ("user", "assistant") and "type" not in data
     return is_message and "content" in get_object(data, "message")
 
@@ -96,6 +98,7 @@ def find_time(texts: list[str]) -> str:
     if match is None:
         return ""
     try:
+        # The editor writes the local time, so the offset is subtracted below.
         moment = datetime.strptime(f"{match[1]} +0000", "%b %d, %Y, %I:%M %p %z")
     except ValueError:
         return ""
@@ -123,6 +126,7 @@ def find_folder_of_path(path: Path, near: Sequence[Path]) -> str:
 @cache
 def find_existing_folder(folder: str, short: str) -> str:
     """Return the folder below another one whose path Cursor shortens to `short`."""
+    # Folders of other users cannot be listed.
     with suppress(OSError):
         # The longest name first: `my-shop` before `my`.
         for item in sorted(scandir(folder), key=lambda item: -len(item.name)):
@@ -130,6 +134,7 @@ def find_existing_folder(folder: str, short: str) -> str:
             is_next = name and f"{short}-".startswith(f"{name}-")
             if not is_next or not item.is_dir():
                 continue
+            # Cursor writes `/home/ana/my-shop` as `home-ana-my-shop`.
             rest = short[len(name) + 1 :]
             found = find_existing_folder(item.path, rest) if rest else item.path
             if found:

@@ -106,6 +106,7 @@ def read_composer(database: Path, name: str, data: JsonObject) -> dict[str, Any]
     messages = get_objects(data, "conversation")
     for header in get_objects(data, "fullConversationHeadersOnly"):
         bubble_id = get_text(header, "bubbleId")
+        # The list can name a message whose row is missing.
         if bubble_id in bubbles:
             messages.append({**header, **bubbles[bubble_id]})
     user_folder = database.parents[1]
@@ -165,6 +166,7 @@ def find_folders(user_folder: Path) -> dict[str, str]:
 def find_folder_of_database(database: Path) -> str:
     """Return the project whose database this is, which a file next to it names."""
     try:
+        # {"folder": "file:///home/ana/shop"}
         text = (database.parent / "workspace.json").read_bytes()
     except OSError:
         return ""
@@ -207,6 +209,7 @@ def read_bubble(transcript: Transcript, bubble: JsonObject, timestamp: str) -> N
     name = get_text(tool, "name")
     if not name:
         return
+    # A message has at most one call, so its id can replace that of the call.
     call_id = get_text(tool, "toolCallId") or bubble_id
     arguments = tool.get("rawArgs") or tool.get("params")
     transcript.add_call(call_id, name, arguments, timestamp)

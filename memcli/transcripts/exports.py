@@ -127,12 +127,14 @@ def read_chatgpt(data: JsonObject) -> Transcript:
         role = get_text(author, "role")
         if role not in CHATGPT_ROLES or is_hidden(message):
             continue
+        # Some messages have no time. They get the time of the message before them.
         timestamp = read_timestamp(message.get("create_time")) or timestamp
         text = read_chatgpt_text(message)
         message_id = get_text(message, "id")
         recipient = get_text(message, "recipient") or "all"
         if role == "tool":
             name = get_text(author, "name")
+            # A result does not name its call, so it belongs to the last call of the same tool.
             call_id = pending.pop(name, "") or message_id
             call = transcript.get_call(call_id, timestamp)
             call["name"] = name
@@ -164,6 +166,7 @@ def find_chatgpt_messages(data: JsonObject) -> list[JsonObject]:
     leaf = get_text(data, "current_node")
     if leaf not in nodes:
         leaves = [name for name, node in nodes.items() if not node.get("children")]
+        # A damaged tree may have no leaf at all. Then the branch is empty.
         leaf = max(leaves, key=lambda name: find_time(nodes[name]), default="")
     return [get_object(node, "message") for node in find_branch(nodes, leaf, "parent")]
 
@@ -212,6 +215,7 @@ def read_claude(data: JsonObject) -> Transcript:
         timestamp = read_timestamp(message.get("created_at")) or timestamp
         parts = get_objects(message, "content")
         texts = [get_text(part, "text") for part in parts if part.get("text")]
+        # Older exports have no parts, only `text`.
         text = "\n".join(texts) or get_text(message, "text")
         transcript.add_message(role, text, timestamp, get_text(message, "uuid"))
         claude_code.read_tool_parts(transcript, message, timestamp)

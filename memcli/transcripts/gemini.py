@@ -22,6 +22,11 @@ PATTERNS = ("tmp/*/chats/session-*.json", "tmp/*/chats/session-*.jsonl")
 HOOK_CONTEXT = re.compile(r"(?s)<hook_context>(?:(?!<hook_context>).)*?</hook_context>")
 # Gemini's first message describes the computer and the folder.
 WORKSPACE_FOLDER = re.compile(r"\*\*Workspace Directories:\*\*\n\s*- (/[^\n]+)")
+# <untrusted_context>
+# Output: no rule to make target
+# Exit Code: 2
+# Process Group PGID: 28717
+# </untrusted_context>
 WRAPPED_OUTPUT = re.compile(
     r"(?s)\s*<untrusted_context>\n?(?:Output: )?(.*?)"
     r"(?:\nExit Code: (\d+))?(?:\nProcess Group PGID: \d+)?\n?</untrusted_context>\s*"
@@ -47,6 +52,7 @@ def read_lines(lines: Iterable[JsonObject]) -> Transcript:
     for data in lines:
         if data.get("kind") == "subagent":
             return Transcript(NAME)  # a subagent's conversation is not the user's
+        # {"$rewindTo": "2"}
         undone = get_text(data, "$rewindTo")
         if undone:
             remove_messages_from(transcript, undone)
@@ -59,6 +65,7 @@ def read_lines(lines: Iterable[JsonObject]) -> Transcript:
         timestamp = read_timestamp(data.get("timestamp"))
         message_id = get_text(data, "id")
         text = read_message(data)
+        # The second line of a message with tool calls repeats its text.
         if text and message_id not in known:
             known.add(message_id)
             transcript.add_message(role, text, timestamp, message_id)
@@ -96,6 +103,7 @@ def find_folder_of_path(path: Path, near: Sequence[Path]) -> str:
     with suppress(OSError):
         return (project / ".project_root").read_text("utf-8", "replace").strip()
     for folder in near:
+        # A digest cannot be reversed, so mem compares it with the folders it knows.
         if sha256(str(folder).encode()).hexdigest() == project.name:
             return str(folder)
     return ""

@@ -180,6 +180,7 @@ def remove_known_messages(
     new = []
     for event in events:
         signature = build_signature(event)
+        # An event with a recorded id is no copy: `append_events` itself skips it.
         if known[signature] > 0 and str(event.get("id")) not in known_ids:
             known[signature] -= 1
             continue

@@ -85,6 +85,7 @@ def read_call(transcript: Transcript, part: JsonObject, timestamp: str) -> None:
     name = get_text(part, "tool")
     transcript.add_call(call_id, name, state.get("input"), timestamp)
     status = state.get("status")
+    # A call can still be pending or running.
     if status in ("completed", "error"):
         result = get_text(state, "error", "output")
         exit_code = get_object(state, "metadata").get("exit")

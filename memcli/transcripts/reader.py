@@ -64,6 +64,7 @@ def read_file(
 
     `on_progress` gets how much of the file was read, and its size.
     """
+    # `opencode.db/ID` and `state.vscdb/ID` are conversations in a database.
     if path.parent.name in DATABASES:
         yield read_stored_conversation(path, problems)
         return
@@ -105,6 +106,7 @@ def read_stored_conversation(path: Path, problems: list[str]) -> Transcript:
     try:
         objects = format_.read_conversation(path)
         transcript = format_.read_lines(objects)
+    # One damaged row must not stop the other conversations.
     except (ValueError, TypeError, RecursionError):
         problems.append(f"conversation {path.name} is damaged")
     return transcript
@@ -138,6 +140,7 @@ def is_conversation(head: str) -> bool:
     """Return whether a text begins like a conversation in a known format."""
     head = head.lstrip(BLANK)
     if not JSON_START.match(head):
+        # Older transcripts of Cursor are text: `user:`, and the message from the next line on.
         return bool(cursor.SPEAKER.match(head) or chat_text.find_style(head.splitlines()))
     if exports.is_export(head):
         return True
@@ -152,6 +155,7 @@ def read_first_objects(head: str) -> list[JsonObject]:
     if objects:
         return [*objects, *get_objects(objects[0], "messages")]
     # One document over many lines: a list of objects, or an object that may contain the list.
+    # The head can end anywhere, so `json.loads` would reject most documents.
     stream = JsonStream(io.StringIO(head))
     fields: dict[str, Any] = {}
     items: list[Any] = []
@@ -197,6 +201,7 @@ def read_transcript(objects: Iterator[dict[str, Any]]) -> Transcript:
     """
     head = list(islice(objects, DETECTION_LINES))
     if head and isinstance(head[0].get("messages"), list):
+        # {"model": "m", "messages": [{"role": "user", "content": "Hello."}]}
         messages = [data for data in head[0].pop("messages") if isinstance(data, dict)]
         head[1:1] = messages
     objects = chain(head, objects)
@@ -240,6 +245,7 @@ def read_plain(objects: Iterable[dict[str, Any]]) -> Transcript:
     """Return the conversation in events of our own format, or in objects with role and content."""
     transcript = Transcript("")
     for data in objects:
+        # Only a session of ours has such an event.
         if data.get("type") == "tool":
             transcript.events.append(data)
             continue

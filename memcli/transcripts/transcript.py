@@ -29,6 +29,7 @@ INJECTED_START = re.compile(
     r"|This session is being continued from a previous conversation)"
 )
 WORD_END = re.compile(r"[\s'\"=:;|&()<>]+")  # between the words of a command
+# `1794000000`, `1794000000000` or `1794000000.25`
 EPOCH = re.compile(r"(\d{10})(?:\d{3})?(?:\.\d+)?")
 Event = dict[str, Any]
 JsonObject = Mapping[str, Any]
@@ -184,6 +185,7 @@ def clean_tool_calls(workspace: Workspace, folder: str, events: Iterable[Event])
     If a call names a file that is ignored in the workspace, or by the `.gitignore` of `folder`, in
     which the agent worked, its result is replaced.
     """
+    # An empty path would be the folder in which mem itself runs.
     git_patterns = read_patterns(Path(folder or "/nonexistent"), ".gitignore")
     patterns = (*SECRET_FILES, *read_patterns(workspace.root), *git_patterns)
     mask = build_mask(workspace)
@@ -195,6 +197,7 @@ def clean_tool_calls(workspace: Workspace, folder: str, events: Iterable[Event])
             mask_argument = partial(mask_field, name, mask=mask)
             arguments[name] = cut_masked(text, MOST_ARGUMENT, 0, mask_argument)
         event["arguments"] = arguments
+        # The tool had not finished when the agent wrote the transcript.
         if "result" not in event:
             continue
         if has_ignored_path(arguments.values(), patterns):
@@ -206,6 +209,7 @@ def clean_tool_calls(workspace: Workspace, folder: str, events: Iterable[Event])
 def has_ignored_path(arguments: Iterable[str], patterns: Sequence[str]) -> bool:
     """Return whether a word in the arguments of a call is the path of an ignored file."""
     for word in WORD_END.split(" ".join(arguments)):
+        # Patterns have no `./`, but commands do: `cat ./.env`.
         if word and is_ignored(patterns, word.removeprefix("./")):
             return True
     return False

@@ -94,12 +94,14 @@ def find_files(index: Index, selection: Selection) -> list[ExportedFile]:
         conditions.append(f"type in ({marks})")
     if selection.tags:
         marks = ", ".join("?" * len(selection.tags))
+        # `tags` is a list in JSON.
         conditions.append(f"exists (select 1 from json_each(tags) where value in ({marks}))")
     statement = FIND_FILES.format(condition=" and ".join(conditions))
     rows = index.run(statement, [*selection.types, *selection.tags]).fetchall()
     files = [
         ExportedFile(path, kind, bool(masked), bool(hidden), status, created_at)
         for path, kind, masked, hidden, status, created_at in rows
+        # Conversations are private, so they need --all.
         if kind != "session" or selection.with_conversations
     ]
     if selection.with_conversations and not selection.is_partial:
@@ -116,6 +118,7 @@ def find_private_files(workspace: Workspace) -> Iterator[ExportedFile]:
         kind = find_kind(path)
         if kind != "inbox" and not path.endswith(f"/{METADATA}"):
             continue
+        # A name with a secret cannot be masked: the file would come back under another path.
         if redact_text(workspace, path) == path:
             yield ExportedFile(f"{workspace.prefix}{path}", kind, is_hidden=True)
 
@@ -178,6 +181,7 @@ def read_files(
         elif file.kind == "session" and (file.is_masked or file.is_hidden):
             text = mask_events(text, build_mask(workspace))
         elif file.is_hidden or file.is_masked:
+            # A forgotten memory repeats itself, so hiding forgotten texts would empty its own file.
             visible = purged if file.status == "forgotten" else forgotten
             text = redact_text(workspace, visible.hide(text)[0])
         path = build_standard_path(workspace.prefix, file)
@@ -208,6 +212,7 @@ def mask_events(text: str, mask: Callable[[str], str]) -> str:
         except ValueError:
             lines.append(mask(line))
             continue
+        # Masking the line itself could break its JSON, for example in the middle of an escape.
         masked = mask_value(event, mask)
         lines.append(line if masked == event else json.dumps(masked, ensure_ascii=False))
     return "\n".join(lines)
@@ -253,6 +258,7 @@ def is_document(source: Source) -> bool:
 
 def format_item(title: str, body: str) -> str:
     """Return a memory as an item of a list, with further lines indented."""
+    # A note often begins with its title.
     name = f"**{title}**: " if title and not body.startswith(title) else ""
     return f"- {name}{body.strip()}".replace("\n", "\n  ")
 
@@ -272,6 +278,7 @@ def read_jsonl(source: Source) -> Iterator[Item] | None:
     """Read the lines that `format_line` wrote."""
     if is_empty_export(source):
         return iter(())
+    # `format_line` writes the path first.
     if source.head.lstrip(BLANK).startswith(b'{"path":'):
         return read_lines(source)
     return None
@@ -297,6 +304,7 @@ def read_lines(source: Source) -> Iterator[Item]:
 def parse_line(line: bytes) -> Content:
     """Return the file of a line, or why there is none."""
     try:
+        # Windows editors add a mark to the first line. RecursionError: [[[[… 100,000 times.
         data = json.loads(line.decode("utf-8-sig", "surrogateescape"))
     except (ValueError, RecursionError):
         is_cut = not line.endswith(b"\n")
@@ -314,6 +322,7 @@ def build_file(data: dict[str, Any]) -> Content:
     if kind not in KINDS:
         return BadItem(f"unknown kind {kind!r}")
     try:
+        # JSON allows halves of characters such as "\ud800", which no file can contain.
         (path + text).encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return BadItem("its text is not Unicode")
@@ -339,6 +348,7 @@ def read_folder(source: Source) -> Iterator[Item]:
         if not kind:
             continue
         try:
+            # Every byte must come back, even in a file that is not UTF-8.
             text = member.read().decode("utf-8", "surrogateescape")
         except (*ZIP_ERRORS, OSError) as error:
             yield Item(member.path, BadItem(f"cannot be read: {describe_error(error)}"))

@@ -41,6 +41,7 @@ from .items import HEAD, BadItem, Item, ReadAgain, Source, TransferFile
 
 LARGEST_FILE = 32 * 1024 * 1024  # bytes of a note
 LARGEST_ARCHIVE = 4 * 1024 * 1024 * 1024  # bytes of all files in an archive
+# A zip bomb reaches 1,000.
 LARGEST_RATIO = 200  # unpacked bytes for each packed one; real texts reach 30
 SMALL_FILE = 1024 * 1024  # bytes that are unpacked whatever the ratio
 DEEPEST_ARCHIVE = 3  # archives in archives
@@ -105,6 +106,7 @@ def list_members(source: Source) -> Iterator[Member | Item]:
         yield from list_folder(source)
         return
     try:
+        # A pipe: `curl … | mem import -`.
         if source.stream is not None and not source.stream.seekable():
             source.stream = store_stream(ReadAgain(source.head, source.stream))
         with nullcontext(source.stream) if source.stream else source.path.open("rb") as file:
@@ -121,8 +123,10 @@ def list_folder(source: Source) -> Iterator[Member | Item]:
         status = file.lstat()
         if stat.S_ISLNK(status.st_mode):
             yield Item(path, BadItem("a symbolic link: it may lead anywhere"))
+        # Reading a pipe or a device would never end.
         elif stat.S_ISREG(status.st_mode):
             modified = format_time(read_file_time(status.st_mtime_ns))
+            # The default binds this file. Otherwise all members would open the last one.
             yield Member(path, modified, lambda file=file: file.open("rb"), file)  # type: ignore[misc]
         if source.on_progress:
             source.on_progress(number, len(paths))
@@ -140,6 +144,7 @@ def walk_folder(root: Path) -> Iterator[str]:
                 yield os.path.relpath(path, root)
         names[:] = [name for name in names if not name.startswith(".")]
         links = [name for name in names if os.path.islink(os.path.join(folder, name))]
+        # The links are yielded too, because the user should know that mem does not follow them.
         for name in [*links, *files]:
             if not name.startswith("."):
                 yield os.path.relpath(os.path.join(folder, name), root)
@@ -166,6 +171,7 @@ def list_archive(
             if reason:
                 yield Item(path, BadItem(reason))
                 continue
+            # An archive inside this one counts twice, which is on the safe side.
             budget.left -= info.file_size
             if not info.filename.lower().endswith(".zip"):
                 modified = read_zip_time(info)
@@ -242,6 +248,7 @@ def read_name(info: zipfile.ZipInfo) -> str:
 
 def read_zip_time(info: zipfile.ZipInfo) -> str:
     try:
+        # A zip has local times without a zone, and a damaged one has a month 0 or 15.
         return format_time(datetime(*info.date_time, tzinfo=UTC))
     except ValueError:
         return ""
@@ -249,11 +256,13 @@ def read_zip_time(info: zipfile.ZipInfo) -> str:
 
 def find_refusal(info: zipfile.ZipInfo, budget: Budget) -> str:
     """Return why a file of an archive is not read, or an empty string."""
+    # `../out.md`, `/abs.md`, `C:\win.md`, `a\..\..\b.md`
     parts = info.filename.replace("\\", "/").split("/")
     if info.filename.startswith(("/", "\\")) or ".." in parts or ":" in parts[0]:
         return "its path leads out of the archive"
     if any(len(os.fsencode(part)) > LONGEST_NAME for part in parts):
         return f"its name is longer than {LONGEST_NAME} bytes"
+    # The upper half has the mode of the file, if a Unix program made the archive.
     if stat.S_ISLNK(info.external_attr >> 16):
         return "a symbolic link: it may lead anywhere"
     if info.file_size > SMALL_FILE and info.file_size > LARGEST_RATIO * info.compress_size:
@@ -328,12 +337,14 @@ class FilePlanner:
         self.forgotten = index.load_forgotten()
         self.purged_ids = self.workspace.read_purged_ids()
         self.has_forgotten = index.has_forgotten()
+        # Saves a query for each of thousands of files in the first import.
         self.is_empty = not index.run("select 1 from entries limit 1").fetchone()
         self.paths: set[str] = set()
         self.folders: set[str] = set()  # of these paths
 
     def find_near_forgotten(self, files: Sequence[TransferFile]) -> list[IndexedEntry | None]:
         """Return for each file the forgotten memory that it nearly repeats."""
+        # Without forgotten memories, nothing needs to be embedded.
         if not self.has_forgotten:
             return [None] * len(files)
         from ..reconcile import find_neighbors
@@ -412,9 +423,11 @@ class FilePlanner:
         if near is not None and is_active and near.id != entry.id:
             return self.plan_inbox_entry(entry, near)
         if current is not None or path in self.paths:
+            # Without an id, the path is the identity of a note.
             if path not in self.paths and not is_id(entry.id):
                 raise RejectedError(f"differs from {path} here, which was not changed")
             path = build_longer_path(path, entry, file.text)
+            # The same file twice in one import, or again in a later one.
             if path in self.paths or read_file(self.workspace, path) == file.text:
                 return None
         self.paths.add(path)
@@ -423,6 +436,7 @@ class FilePlanner:
         changes: list[Replace | Append] = []
         if is_active:
             text, changes = self.compare_keys(entry, text)
+        # Without a date in its text, the date of a memory is the time of its file.
         has_date = read_file_entry(replace(file, modified="")).created_at != format_time(EPOCH)
         group = ChangeGroup([Replace(path, None, text), *changes])
         return PlannedFile(path, group, "" if has_date else file.modified)
@@ -442,6 +456,7 @@ class FilePlanner:
     def has_room(self, path: str) -> bool:
         """Return whether a path and its folders can be created."""
         root = self.workspace.root
+        # A zip can contain both `good.md` and `good.md/inner.md`.
         if path in self.folders or os.path.isdir(root / path):
             return False
         for folder in map(str, PurePosixPath(path).parents):
@@ -463,8 +478,10 @@ class FilePlanner:
             if known.status == "forgotten":
                 raise RejectedError("was forgotten here")
             raise RejectedError(f"differs from {known.path} here, which was not changed")
+        # An inactive memory may repeat an active one: it is an older version of it.
         if entry.status != "active":
             return False
+        # People with the same memory both keep it, so the owner must be the same too.
         words = build_words_digest(entry.body or entry.title)
         same = self.index.list_entries(
             "same_words = ? and owner = ? and project = ? and status = 'active'",

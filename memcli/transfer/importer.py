@@ -36,6 +36,7 @@ from .items import BadItem, Item, Reader, Source, TransferFile, build_stable_id
 from .notes import read_bundle, read_notes
 from .records import read_csv, read_json, read_sqlite
 
+# A batch is in memory as a whole, and so is the record for `mem undo`.
 BATCH_ITEMS = 20_000
 BATCH_CHARACTERS = 16_000_000
 MOST_EXAMPLES = 5  # items that a dry run shows
@@ -200,8 +201,10 @@ def import_source(
     if source.on_progress:
         source.on_progress(1, 1)
     result = importer.result
+    # With --type or --tag, an import may choose nothing from a source that has memories.
     if is_empty:
         result.messages.append(f"{source.name} has no memories")
+    # A file reports its encoding each time it is opened.
     result.messages += dict.fromkeys(source.messages)
     result.rejected.sort(key=sort_rejections)
     return result
@@ -378,6 +381,7 @@ def save_time(workspace: Workspace, plan: PlannedFile) -> None:
     if moment is None:
         return
     seconds = moment.timestamp()
+    # Some network drives refuse to set a time. The memory is saved all the same.
     with suppress(OSError):
         os.utime(workspace.root / plan.path, (seconds, seconds))
 
@@ -391,13 +395,16 @@ def compare_with_earlier_import(index: Index, draft: Draft) -> Draft | None:
     known = index.find_by_id(draft.id) if draft.id else None
     if known is None:
         return draft
+    # The gate compares texts only, and the tool may have changed the text.
     if known.status == "forgotten":
         raise RejectedError("was forgotten here")
+    # The user archived or replaced it here, or the export is an older one.
     if known.status != "active" or draft.updated_at <= known.updated_at:
         return None
     digest = build_words_digest(draft.text)
     if index.list_entries("id = ? and same_words = ?", (known.id, digest)):
         return None
+    # The tool has one id for all versions, but each version here is a memory of its own.
     newer = replace(draft, supersedes=[known.id], created_at=draft.updated_at)
     newer.id = build_stable_id(f"{draft.id} {draft.text}", draft.updated_at)
     return newer if index.find_by_id(newer.id) is None else None

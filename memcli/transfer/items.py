@@ -86,6 +86,7 @@ TOOL_TYPES = {
     "episodic": "episode",
     "procedural": "procedure",
 }
+# `embedding`, `text_embedding`, `embeddingModel`, `vectors`, `hash`, `score`
 DERIVED_NAME = re.compile(
     r"(?i)(?:.*_)?(?:embedding|vector)s?(?:_.*|[A-Z].*)?|search_text|hash|fingerprint|score"
 )
@@ -220,6 +221,7 @@ def iterate_lines(
             if len(line) <= longest or line.endswith(newline):
                 yield number, line
                 continue
+            # The rest of the line is skipped in pieces, so it is never in memory as a whole.
             while line and not line.endswith(newline):
                 line = file.readline(longest // 8)
             yield number, None
@@ -236,6 +238,7 @@ class ReadAgain(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
+        # A short read is allowed, so the head and the stream need not be joined.
         piece = self.head[: len(buffer)] or self.stream.read(len(buffer))
         self.head = self.head[len(piece) :]
         buffer[: len(piece)] = piece
@@ -259,6 +262,7 @@ class CountedFile(io.RawIOBase):
         length = self.file.readinto(buffer) or 0
         self.position += length
         if self.on_progress is not None and self.size:
+            # The import itself reports the end, after it has saved the last item.
             self.on_progress(min(self.position, self.size - 1), self.size)
         return length
 
@@ -339,6 +343,7 @@ def build_content(
         sources=[f"{tool}:{tool_id or build_text_digest(text).hex()[:12]}"],
         metadata=metadata,
     )
+    # Two people can have the same memory, and each keeps it.
     draft.id = build_stable_id(f"{tool}:{tool_id or text}:{draft.owner}", created_at)
     status = find_status(record)
     return build_inactive_file(draft, status) if status else draft
@@ -350,6 +355,7 @@ def split_record(record: Mapping[str, Any], tool: str) -> tuple[dict[str, Any], 
     fields: dict[str, Any] = {TEXT: text}
     metadata: dict[str, Any] = {"tool": tool}
     for name, value in record.items():
+        # Some tools repeat the text under a second name.
         if value in (None, "", [], {}, text) or is_derived(name, value):
             continue
         field = find_field(name)
@@ -423,6 +429,7 @@ def is_deleted(record: Mapping[str, Any]) -> bool:
 
 def find_status(record: Mapping[str, Any]) -> str:
     """Return the status of a memory that is no longer active, or an empty string."""
+    # jcode names the memory that replaced this one.
     if record.get("superseded_by") or record.get("supersededBy"):
         return "superseded"
     if any(str(record.get(name)).lower() in NO_WORDS for name in ACTIVE_NAMES):
@@ -454,6 +461,7 @@ def choose_type(given: Any, layer: Any, metadata: dict[str, Any]) -> str:
 def read_words(value: Any, read: Callable[[Any], Sequence[str]]) -> Sequence[str]:
     """Return a list of texts. A table has them in one cell."""
     if isinstance(value, str):
+        # `sport, health`, `sport;health` or `['sport', 'health']`
         words = re.split(r"[,;|\n]", value.strip("[] "))
         value = [word.strip(" '\"") for word in words]
     if not isinstance(value, list):
@@ -503,6 +511,7 @@ def read_date(value: Any) -> str:
     text = str(value).strip()
     try:
         if EPOCH_TIME.fullmatch(text):
+            # `1767225600000` is in milliseconds, `1767225600` and `1767225600.25` are in seconds.
             is_milliseconds = len(text) > 11 and "." not in text
             seconds = float(text) / 1000 if is_milliseconds else float(text)
             return format_time(datetime.fromtimestamp(seconds, UTC))
@@ -517,5 +526,6 @@ def parse_written_date(text: str) -> datetime:
         for clock in ("", " %H:%M", " %H:%M:%S"):
             with suppress(ValueError):
                 return datetime.strptime(text, form + clock).replace(tzinfo=UTC)
+    # `Thu, 01 Jan 2026 10:00:00 +0000` or `Fri Nov 27 08:30:00 2026`
     moment = parsedate_to_datetime(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

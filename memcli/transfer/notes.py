@@ -47,6 +47,7 @@ STORE_ENDINGS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".db", ".sqlite",
 # Notion adds its id to the names of pages and folders.
 NOTION_ID = re.compile(r" [0-9a-f]{32}(?=/|\.md$|$)")
 DAY_NAME = re.compile(r"\d{4}-\d\d-\d\d\.md")
+# `[16:00] Started the billing module` or `- [16:00] Started the billing module`
 TIMED_LINES = re.compile(r"(?:\s*(?:[-*] )?\[\d\d:\d\d\] [^\n]*(?:\n|\Z))+")
 HISTORY_NAME = re.compile(r"HISTORY(?:-\d{4}-\d\d)?\.md")
 
@@ -178,6 +179,7 @@ def read_note(source: Source, member: Member, report: Report, *, is_okf: bool) -
         yield Item(member.path, TransferFile(f"HISTORY-{month}.md", "history", records))
     if months:
         return
+    # Another note of a day, such as a diary in Obsidian, is a memory.
     if DAY_NAME.fullmatch(name) and TIMED_LINES.fullmatch(text):
         yield Item(member.path, TransferFile(f"notes/{name}", "note", text))
         return
@@ -190,6 +192,7 @@ def read_note(source: Source, member: Member, report: Report, *, is_okf: bool) -
     except FrontmatterError as error:
         # The text stays as it is, and `mem check` reports it.
         report.broken.append(f"{member.path}:{error.line}: {error.reason}")
+    # The path of a memory in an exported bundle stays.
     if not path.startswith("entries/"):
         path = f"entries/{source.stem}/{path}"
     path = str(PurePosixPath(path).with_suffix(".md"))
@@ -237,6 +240,7 @@ def split_months(text: str) -> dict[str, str]:
     """Return the records of a history by the month that mem would store them in."""
     months: dict[str, str] = {}
     for record in split_history(text):
+        # The text before the first record, such as a title.
         if not record.timestamp:
             continue
         month = record.timestamp[:7]
@@ -302,6 +306,7 @@ def convert_concept(text: str, fields: Mapping[str, Any]) -> str:
     resources = list_resources(fields)
     if resources:
         changes["sources"] = resources
+        # Our `sources` are addresses only. The whole maps stay next to them.
         changes["okf_sources"] = list_maps(fields["sources"])
     status = str(fields.get("status") or "stable")
     if "status" in fields and status not in STATUS_SPELLINGS:
@@ -342,7 +347,9 @@ def render_bundle(files: Iterator[TransferFile], problems: list[str]) -> Iterato
             continue
         path = PurePosixPath(file.path)
         if path.name in RESERVED_NAMES:
+            # A memory named `log.md` would otherwise not be read as a concept.
             path = path.with_name(f"{path.stem}-note.md")
+        # A bracket would end the link early.
         title = (entry.title or entry.summary).replace("[", "(").replace("]", ")")
         line = f"* [{' '.join(title.split())}](<{path}>) - {entry.summary}\n"
         sections.setdefault(entry.type, []).append(line)

@@ -121,6 +121,7 @@ def adapt_record(record: Record, tool: str) -> Record:
         return adapt_memory_file({name: parse_list(value) for name, value in record.items()})
     if tool == "claude-mem":
         record = {name: parse_list(value) for name, value in record.items()}
+        # claude-mem stores its date twice, as text and in milliseconds.
         if record.get("created_at"):
             record.pop("created_at_epoch", None)
         is_observation = "narrative" in record or "facts" in record
@@ -270,6 +271,7 @@ def read_json(source: Source) -> Iterator[Item] | None:
         places = read_document(head)
     first = next((record for _, record in places if isinstance(record, dict)), {})
     tool = find_tool(rename_columns(first, source.columns))
+    # A message has a text too: {"role": "user", "content": "Hello."}
     if not tool or (tool == "json" and source.is_conversation()):
         return None
     if is_lines:
@@ -330,6 +332,7 @@ def expand(value: Any, depth: int = 0) -> list[Record | BadItem]:
     for key in (*CONTAINERS, *GRAPH):
         held = value.get(key)
         if isinstance(held, dict):
+            # jcode: {"memories": {"mem_1": {"content": "The staging port is 8080."}}}
             held = [{"id": name, **item} for name, item in held.items() if isinstance(item, dict)]
         if not isinstance(held, list):
             continue
@@ -403,6 +406,7 @@ def read_csv(source: Source) -> Iterator[Item] | None:
     names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
     missing = [name for name in source.columns.values() if name not in names]
     has_text = TEXT in source.columns or TEXT in map(find_field, names)
+    # Between notes, another table is no error.
     if source.is_inner and (missing or not has_text):
         return None
     columns = ", ".join(names[:MOST_NAMES])
@@ -417,6 +421,7 @@ def read_csv(source: Source) -> Iterator[Item] | None:
 
 def suggest_column(names: list[str], rows: list[list[str]]) -> str:
     """Return a hint that suggests the column with the longest cells."""
+    # A table without a header: `09.04.2023;Kiln 2 is cold`
     if any(name.isdecimal() or read_date(name) for name in names):
         return "its first line must name the columns"
     longest, most = "NAME", -1
@@ -434,8 +439,10 @@ def read_rows(source: Source, names: list[str], delimiter: str, skipped: int) ->
         for number, line in source.read_text_lines():
             if line is None:
                 too_long.append(number)
+            # An empty line instead, so the numbers of the lines stay right.
             yield line or ""
 
+    # The limit of Python is 131,072 characters, and a pasted text can be longer.
     csv.field_size_limit(LARGEST_TEXT_LINE)
     rows = csv.reader(iterate_short_lines(), delimiter=delimiter)
     while True:
@@ -450,6 +457,7 @@ def read_rows(source: Source, names: list[str], delimiter: str, skipped: int) ->
             return
         if rows.line_num <= skipped or not any(cell.strip() for cell in row):
             continue
+        # An unquoted comma in the text: `Ana,too,many,cells`
         if len(row) > len(names):
             yield f"line {rows.line_num}", BadItem(f"{len(row)} cells for {len(names)} columns")
             continue
@@ -489,10 +497,12 @@ def open_database(path: Path) -> sqlite3.Connection:
     # Without write access to its folder, a database with a write-ahead log opens only this way.
     for more in ("", "&immutable=1"):
         database = sqlite3.connect(address + more, uri=True, timeout=5)
+        # A hostile cell could otherwise take a gigabyte.
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
         database.text_factory = lambda data: data.decode("utf-8", "replace")
         database.row_factory = sqlite3.Row
         try:
+            # A view or trigger in a hostile file could otherwise call functions of SQLite.
             database.execute("pragma trusted_schema = off")
             database.execute("select count(*) from sqlite_master").fetchone()
             return database
@@ -507,6 +517,7 @@ def find_tables(database: sqlite3.Connection) -> list[str]:
     A view of that name could hide anything.
     """
     rows = database.execute("select name, sql from sqlite_master where type = 'table'")
+    # A virtual table can run the code of a module.
     plain = {row["name"] for row in rows if "virtual" not in str(row["sql"]).lower().split()}
     tables = []
     for table, wanted in TABLES.items():
