@@ -71,6 +71,7 @@ DRIVER = (
     " test $code = {conflict} && exit 1;"
     " git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B"
 )
+# Not 1, the exit code of a Python that cannot import mem. That must not count as a marked conflict.
 CONFLICT_CODE = 3
 
 
@@ -92,10 +93,12 @@ def check_own_repository(workspace: Workspace) -> None:
 
 def check_contents(workspace: Workspace, repository: Repository) -> None:
     """Raise RejectedError if the repository has files of a project."""
+    # `mem init --private` at the top of a project lists mem.yaml in .git/info/exclude.
     if repository.try_run("check-ignore", "--", MARK):
         raise RejectedError(
             "this memory is private: git ignores it", "see: git check-ignore -v mem.yaml"
         )
+    # A vault has folders of any name.
     if workspace.is_vault:
         return
     included = [name.partition("/")[0] for name in workspace.settings["index.include"]]
@@ -156,6 +159,7 @@ def install_driver(workspace: Workspace, program: Sequence[str]) -> None:
     A clone brings .gitattributes along, but no commands: git would not run them.
     """
     command = DRIVER.format(program=shlex.join(program), conflict=CONFLICT_CODE)
+    # `mem init` and `mem trust` also work without git. The next sync tries again.
     with suppress(NotFoundError, BusyError):
         run_git(workspace.root, "config", "merge.mem.name", "Merge memories")
         run_git(workspace.root, "config", "merge.mem.driver", command)
@@ -197,6 +201,7 @@ def list_changed_files(workspace: Workspace, repository: Repository) -> list[str
     ignored = read_ignored_patterns(workspace)
     options = ("--porcelain", "-z", "--untracked-files=all", "--no-renames")
     paths = []
+    # Rows: "?? entries/2026-11/tea-4kq7tz.md" and " M MEMORY.md". A rename would have two paths.
     for row in repository.run("status", *options, "--", *patterns).split("\0"):
         path = row[3:]
         is_own = path.removeprefix(workspace.prefix) in OWN_FILES
@@ -237,7 +242,9 @@ def find_reason_to_skip(workspace: Workspace, path: str, committed: str | None) 
     line = find_conflict_line(text)
     if line is not None:
         return f"a git conflict marker in line {line}"
+    # Lines that were committed by hand are in the history already.
     problems = find_secret_problems(workspace, find_added_lines(committed or "", text))
+    # A name can be made of the secret: entries/2026-11/my-token-is-ghp-….md
     if committed is None:
         problems += find_secret_problems(workspace, path)
     return problems[0].reason if problems else ""
@@ -245,6 +252,7 @@ def find_reason_to_skip(workspace: Workspace, path: str, committed: str | None) 
 
 def build_file_key(workspace: Workspace, path: str, committed: str | None) -> str:
     """Return a key that changes with the file, its last commit and the scanner."""
+    # Another version has other rules, and the setting adds personal data to them.
     key = f"{__version__} {workspace.settings['secrets.personal']} {path}"
     if committed is not None:
         key += f" {build_digest(encode(committed))}"
@@ -261,7 +269,7 @@ def read_reasons(workspace: Workspace) -> dict[str, str]:
     """
     folder = workspace.machine.folder
     text = read_small_text(folder / REASONS) if folder else ""
-    with suppress(ValueError, TypeError):
+    with suppress(ValueError, TypeError):  # it was damaged, so every file is scanned again
         reasons = dict(json.loads(text))
         # A sandboxed agent can write this file. Without a reason, it would make mem send a secret.
         return {key: reason for key, reason in reasons.items() if reason}
@@ -304,6 +312,8 @@ class TreeMerge:
             self.index = f"{folder}/index"
             try:
                 # `git merge` would mistake a new memory for a renamed old one.
+                # -i: the files of the work tree do not count. --aggressive: a file that one side
+                # deleted and the other left alone is deleted.
                 commits = (self.base, self.ours, self.theirs)
                 self.repository.run(
                     "read-tree", "-i", "-m", "--aggressive", *commits, index=self.index
@@ -332,6 +342,7 @@ class TreeMerge:
         contents = self.repository.read_blobs(list(names))
         files: Files = {}
         for path, sides in unmerged.items():
+            # If one side deleted it and the other changed it, only one of them is there.
             first = sides.get(2) or sides[3]
             if any(blob.mode not in REGULAR for blob in sides.values()):
                 # Links and submodules are not memories.
@@ -364,6 +375,7 @@ class TreeMerge:
                 "sources": join_lists(first.entry.sources, second.entry.sources),
             }
             superseded = {"superseded_by": first.entry.id, "status": None}
+            # Both memories stay if a frontmatter has YAML that cannot be edited by lines.
             with suppress(FrontmatterError):
                 merged = edit_entry(first.text, changes)
                 repeat = edit_entry(second.text, superseded)
@@ -382,6 +394,7 @@ class TreeMerge:
         for path, text in texts.items():
             with suppress(FrontmatterError):
                 entry, _ = read_entry(parse(text or ""), path, workspace.now)
+                # A note of a vault belongs to its person, who may repeat a sentence in two notes.
                 if entry.status == "active" and entry.body and workspace.is_managed(path):
                     words = build_words_digest(entry.body)
                     meaning = (entry.owner, entry.project, entry.key, words)
@@ -390,11 +403,14 @@ class TreeMerge:
 
     def remove_purged_memories(self) -> None:
         """Delete purged memories that one side changed, and their promoted lines."""
+        # The other machine may have changed a memory before it heard of the purge, and a person can
+        # revert the commit of a purge.
         tree = self.write_tree()
         path = self.workspace.purged_path
         purged_ids = parse_purged_ids(self.repository.read_file(tree, path))
         if not purged_ids:
             return
+        # One `git grep` instead of reading each memory. It exits with 1 if nothing matches.
         options = ("--cached", "-l", "-z", "-F", "-f", "-")
         matches = self.repository.run(
             "grep", *options, data="\n".join(purged_ids), index=self.index, codes=(0, 1)

@@ -15,15 +15,18 @@ from typing import NamedTuple
 from ..errors import BusyError, MemError, RejectedError, UnavailableError
 from ..store import SAFE_OPTIONS, Workspace, run_program
 
-# autocrlf=false: mem compares files byte by byte.
+# hooksPath: a hook that fails would stop the sync halfway, and mem's own post-merge hook would
+# index the files a second time. autocrlf=false: mem compares files byte by byte. gpgSign: a
+# signature asks for a passphrase.
 SETTINGS = """
-core.hooksPath=/dev/null core.quotePath=false core.autocrlf=false submodule.recurse=false
+core.hooksPath=/dev/null core.autocrlf=false submodule.recurse=false
 fetch.recurseSubmodules=false push.recurseSubmodules=no push.gpgSign=false push.followTags=false
 merge.verifySignatures=false
 """
 OPTIONS = (*SAFE_OPTIONS, *(word for setting in SETTINGS.split() for word in ("-c", setting)))
 # Other GIT_ variables, which a git hook sets, would lead git to the wrong repository.
 OWN_VARIABLES = re.compile("(?!GIT_)|GIT_(?:AUTHOR|COMMITTER|SSH|CONFIG|SSL|PROXY)")
+# Under cron or an agent, nobody could answer. LC_ALL: mem reads the English messages of git.
 NO_QUESTIONS = {
     "LC_ALL": "C",
     "GIT_TERMINAL_PROMPT": "0",
@@ -32,15 +35,23 @@ NO_QUESTIONS = {
     "GCM_INTERACTIVE": "never",
 }
 LOCAL_SECONDS = 120.0
-LOCK_SECONDS = 300.0  # after which a lock of git is no longer in use
+# After this time, a lock of git is no longer in use: mem ends its own git after LOCAL_SECONDS.
+LOCK_SECONDS = 300.0
+# `ana:hunter2@` in "https://ana:hunter2@example.org/hub.git"
 PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
+# "fatal: could not read Username for 'https://example.org': terminal prompts disabled"
+# "git@example.org: Permission denied (publickey)."
+# "error: RPC failed; HTTP 403 curl 22 The requested URL returned error: 403"
 NEEDS_KEY = re.compile(
     "could not read (?:Username|Password)|terminal prompts disabled|Authentication failed"
     r"|Permission denied|Host key verification failed|Access denied|error: 40[13]"
 )
+# "! HEAD:refs/heads/main [rejected] (fetch first)". Of two pushes in the same moment, the loser
+# gets "[remote rejected] (cannot lock ref …)", or another of these reasons by version of git.
 FASTER = re.compile(
     "fetch first|non-fast-forward|stale info|cannot lock ref|failed to update ref|incorrect old"
 )
+# "fatal: Unable to create '/home/ana/mem/.git/index.lock': File exists."
 LOCKED = re.compile(r"Unable to create '(.+\.lock)': File exists")
 UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 NO_OBJECT = "0" * 40
@@ -119,6 +130,7 @@ class Repository:
 
     def find_base(self, ours: str, theirs: str) -> str:
         """Return the common ancestor of two commits, or the empty tree."""
+        # Two machines that each began a memory of their own have no common commit.
         return self.try_run("merge-base", ours, theirs) or self.empty_tree
 
     @property
@@ -144,6 +156,7 @@ class Repository:
     def list_unmerged(self, index: str) -> dict[str, dict[int, Blob]]:
         """Return the versions of unmerged files: 1 base, 2 ours, 3 theirs."""
         unmerged: dict[str, dict[int, Blob]] = {}
+        # A row: `100644 2cdcdb0… 2<tab>entries/2026-11/tea-4kq7tz.md`
         for row in self.run("ls-files", "--unmerged", "-z", index=index).split("\0"):
             details, _, path = row.partition("\t")
             if path:
@@ -160,6 +173,7 @@ class Repository:
 
     def read_blobs(self, names: Sequence[str]) -> dict[str, str | None]:
         """Return the texts of objects by id or COMMIT:PATH, None if missing."""
+        # A file name with a line break would be two requests. Without it, the file is missing.
         lines = "".join(name.replace("\n", "") + "\n" for name in names)
         output = self.run("cat-file", "--batch", data=lines) if names else ""
         stream = BytesIO(encode(output))
@@ -201,6 +215,8 @@ class Repository:
             self.run("update-index", "-z", "--index-info", data="".join(rows), index=index)
 
     def fetch(self, remote: str) -> None:
+        # A clone of one branch is configured to fetch only that one. --prune: `check_history` must
+        # see that somebody deleted a branch.
         refs = f"+refs/heads/*:refs/remotes/{remote}/*"
         arguments = ("fetch", "--quiet", "--no-tags", "--prune", remote, refs)
         try:
@@ -214,6 +230,8 @@ class Repository:
         try:
             self.run("push", "--porcelain", "--no-verify", remote, target)
         except GitError as error:
+            # With --porcelain, the line of a rejected branch begins with "!". Without such a line,
+            # the remote did not answer.
             if "\n!" not in f"\n{error.output}":
                 raise explain_network_error(remote, error) from None
             if not FASTER.search(error.output):
@@ -223,6 +241,7 @@ class Repository:
 
 
 def encode(text: str) -> bytes:
+    # A file that is not UTF-8 must reach the other machine with the same bytes.
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -234,6 +253,7 @@ def find_reason(messages: bytes) -> str:
     """Return the message that says why git failed, without passwords."""
     text = PASSWORD.sub("", messages.decode("utf-8", "replace"))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # Progress and warnings come first: "warning: redirecting to https://example.org/hub.git/"
     fatal = [line for line in lines if line.startswith(("fatal: ", "error: ", "ERROR: "))]
     if fatal:
         return fatal[0].partition(": ")[2]
@@ -254,6 +274,8 @@ def explain_network_error(remote: str, error: GitError) -> MemError:
 
 def explain_rejection(remote: str, error: GitError) -> RejectedError:
     """Return the error for a push that the remote rejected."""
+    # "!  HEAD:refs/heads/main  [remote rejected] (pre-receive hook declined)", and above it
+    # "remote: only Bo may push here", which a hook of the remote printed.
     reason = re.search(r"\[remote rejected\] \(([^)]*)\)", error.output)
     remark = re.search(r"(?m)^remote: *(\S.*?) *$", error.output)
     reasons = [match[1] for match in (reason, remark) if match]
@@ -269,7 +291,7 @@ def explain_local_error(repository: Repository, error: GitError) -> MemError:
     if not match:
         return RejectedError(f"git: {error.reason}")
     lock = Path(repository.top, match[1])
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError):  # its git has ended meanwhile
         age = time.time() - lock.stat().st_mtime
         if age > LOCK_SECONDS and not is_git_running(repository.top):
             return BusyError(
@@ -281,7 +303,7 @@ def explain_local_error(repository: Repository, error: GitError) -> MemError:
 def is_git_running(folder: Path) -> bool:
     """Return whether a git process works in a folder, as far as Linux tells."""
     for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
+        with suppress(OSError):  # the process has ended, or belongs to another user
             is_git = (process / "comm").read_text().strip() == "git"
             if is_git and (process / "cwd").resolve().is_relative_to(folder):
                 return True

@@ -37,7 +37,10 @@ STATE = ("status", "forgotten_at", "reason", "superseded_by")
 LISTS = ("tags", "aliases", "sources", "files", "conflicts_with")
 TIME_LENGTH = len("[14:15]")
 REWORDED = "both machines changed the same lines, and both versions were saved"
-LONGEST_RECORD = 20_000  # characters of a record that is compared word by word
+# Characters of a record that is compared word by word. That takes 9 s for 20,000 characters and
+# grows with their square.
+LONGEST_RECORD = 20_000
+# "At 10:30." is `At`, ` `, `10`, `:`, `30` and `.`: joined, the tokens are the text again.
 TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 Lines = list[str]
 Fields = Mapping[str, Any]
@@ -85,6 +88,7 @@ def merge_file(
         return Merged(records or None)
     if ours is None or theirs is None:
         return Merged(ours if theirs is None else theirs)
+    # Two machines that merge the same versions must write the same file. git's markers name sides.
     if not markers:
         ours, theirs = sorted((ours, theirs))
     if "\0" in old + ours + theirs:
@@ -115,6 +119,7 @@ def merge_records(kind: str, base: str, ours: str, theirs: str) -> str:
                 keys.discard(key)  # one side deleted it
         return sorted(keys)  # by time
 
+    # The order of the keys is merged first, then each record that both sides have.
     keys = merge_sequences(list(old), list(left), list(right), resolve) or []
     records = []
     for key in dict.fromkeys(keys):
@@ -147,6 +152,7 @@ def build_record_key(kind: str, text: str) -> str:
     if kind == "session":
         event = parse_event(text) or {}
         return f"{event.get('timestamp', '')} {event.get('id') or text.strip()}"
+    # "## 2026-11-20T10:00:00Z <!-- hist_1 -->". A heading that a person wrote has no id.
     heading = HISTORY_HEADING.match(text) if kind == "history" else None
     if heading:
         return f"{heading['time']} {heading['id'] or text}"
@@ -179,10 +185,12 @@ def merge_record(kind: str, base: str, ours: str, theirs: str) -> str:
         return theirs
     if theirs == base:
         return ours
+    # A purge shortens, so the shorter side cannot bring a purged text back.
     shorter = min(ours, theirs, key=len)
     if max(len(ours), len(theirs)) > LONGEST_RECORD:
         return shorter
     merged = merge_words(base, ours, theirs)
+    # The words of two edits can be no JSON together.
     is_damaged = kind == "session" and parse_event(merged) is None
     return shorter if is_damaged else merged
 
@@ -207,12 +215,13 @@ def merge_words(base: str, ours: str, theirs: str) -> str:
 
 def merge_purged_ids(ours: str, theirs: str) -> str:
     """Return the purged ids of both sides, each with its earliest date."""
+    # "mem_01m8h0h7p0hs5xrq 2026-11-21". Sorted, the earliest date of an id comes first.
     lines = sorted([*ours.splitlines(), *theirs.splitlines()])
     dates: dict[str, str] = {}
     for line in lines:
         purged_id, _, date = line.strip().partition(" ")
         dates.setdefault(purged_id, date)
-    dates.pop("", None)
+    dates.pop("", None)  # a blank line
     rows = sorted((date, purged_id) for purged_id, date in dates.items())
     merged = [f"{purged_id} {date}".rstrip() for date, purged_id in rows]
     return "".join(add_line_ends(merged))
@@ -221,6 +230,7 @@ def merge_purged_ids(ours: str, theirs: str) -> str:
 def merge_settings(base: str, ours: str, theirs: str) -> Merged:
     """Merge settings by name, as the frontmatter of an entry without text."""
     heads = add_line_ends([base, ours, theirs])
+    # mem.yaml is YAML. With the two lines, it is a frontmatter.
     try:
         old, left, right = (parse_version(f"---\n{head}---\n") for head in heads)
         merged = merge_heads(old, left, right)
@@ -248,6 +258,7 @@ def merge_page(base: str, ours: str, theirs: str, markers: int) -> Merged:
         second = add_line_ends(second)
         if is_reworded(was, first, second):
             conflict = REWORDED
+            # In a project, people resolve conflicts with git.
             if markers:
                 return mark_conflict(first, second, markers)
         return join_lines(was, first, second)
@@ -261,7 +272,8 @@ def is_reworded(was: Lines, ours: Lines, theirs: Lines) -> bool:
     if set(ours).issubset(was) or set(theirs).issubset(was):
         return False  # one side only deleted lines
     for line in was:
-        # The line of a promoted memory follows its memory.
+        # The line of a promoted memory follows its memory:
+        # "- Uses tabs. <!-- mem_01m8h0h7p0hs5xrq abcdef -->"
         is_promoted = PROMOTED_LINE.fullmatch(line.strip())
         if line.strip() and not is_promoted and line not in ours and line not in theirs:
             return True
@@ -272,6 +284,7 @@ def join_lines(was: Lines, ours: Lines, theirs: Lines) -> Lines:
     """Return the lines of both sides, without those that one side deleted."""
     joined = []
     for line in ours:
+        # Blank lines are equal, so a deleted one says nothing about the others.
         is_deleted = line in was and line not in theirs
         if not is_deleted or not line.strip():
             joined.append(line)
@@ -280,6 +293,7 @@ def join_lines(was: Lines, ours: Lines, theirs: Lines) -> Lines:
 
 def remove_repeated_lines(page: str) -> str:
     """Return a page with one line for each promoted memory."""
+    # Both machines may have promoted the same memory.
     lines, seen_ids = [], set()
     for line in page.splitlines(keepends=True):
         match = PROMOTED_LINE.fullmatch(line.rstrip("\r\n"))
@@ -304,6 +318,7 @@ def merge_entry(path: str, base: str | None, ours: str, theirs: str, markers: in
         older, newer = sorted((left, right), key=lambda version: version.order)
         head = merge_heads(old, older, newer)
     except FrontmatterError:
+        # "tags: [x" is no YAML. Its lines must not be lost either.
         return merge_page(base or "", ours, theirs, markers)
     if left.id != right.id and left.id and right.id:
         if markers:
@@ -317,11 +332,13 @@ def merge_entry(path: str, base: str | None, ours: str, theirs: str, markers: in
         nonlocal has_conflict
         first = add_line_ends(first)
         second = add_line_ends(second)
+        # Without a base, each side has a whole text of its own, which is no addition to the other.
         if base and not was:
             return first + second  # both sides added something
         has_conflict = True
         return mark_conflict(first, second, markers) if markers else second
 
+    # `resolve` takes the later side, which therefore comes second.
     first, second = (left, right) if markers else (older, newer)
     body = merge_lines(
         add_line_end(old.body), add_line_end(first.body), add_line_end(second.body), resolve
@@ -333,6 +350,7 @@ def merge_entry(path: str, base: str | None, ours: str, theirs: str, markers: in
         return Merged(text, REWORDED)
     fields = frontmatter.parse(text).fields
     copy = build_copy(older, newer.id or older.id or path, fields)
+    # Nobody needs to decide about a memory that is not shown.
     is_hidden = fields.get("forgotten_at") or fields.get("superseded_by")
     return Merged(text, "" if is_hidden else "both machines changed its text", copy)
 
@@ -348,6 +366,7 @@ def merge_heads(old: Version, older: Version, newer: Version) -> str:
         return ""
 
     def resolve(was: Lines, first: Lines, second: Lines) -> Lines:
+        # `changes` below sets all values, so only the comments of the earlier side would be lost.
         comments = []
         for line in first:
             is_new = line not in was and line not in second
@@ -356,6 +375,7 @@ def merge_heads(old: Version, older: Version, newer: Version) -> str:
         return comments + second
 
     merged = merge_lines(old.head, older.head, newer.head, resolve) or ""
+    # Lines of both sides can be no YAML together, such as half of a list.
     for head in (merged, newer.head):
         text = f"---\n{head}---\n"
         with suppress(FrontmatterError):
@@ -373,6 +393,7 @@ def merge_heads(old: Version, older: Version, newer: Version) -> str:
 def merge_fields(old: Fields, older: Fields, newer: Fields) -> dict[str, Any]:
     """Return the merged values in the order of the later side."""
     values = {}
+    # A dict instead of a set, because a set has no order.
     for name in {**newer, **older}:
         was, left, right = old.get(name), older.get(name), newer.get(name)
         if left in (right, was):
@@ -380,6 +401,7 @@ def merge_fields(old: Fields, older: Fields, newer: Fields) -> dict[str, Any]:
         elif right == was:
             value = left
         else:
+            # `createdAt` of another tool is `created_at`.
             key = SPELLINGS.get(name.lower(), (name, 0))[0]
             value = merge_value(key, was, left, right)
         if value is not None:
@@ -397,6 +419,7 @@ def merge_value(key: str, was: Any, older: Any, newer: Any) -> Any:
         return min(older, newer, key=str)
     if key in ("updated_at", "forgotten_at"):
         return max(older, newer, key=str)
+    # A merge never undoes a forgetting, for example of a memory that the other machine superseded.
     if key == "status" and "forgotten" in (older, newer):
         return "forgotten"
     if key == "strength" and isinstance(older, int) and isinstance(newer, int):
@@ -425,6 +448,7 @@ def build_copy(version: Version, original_id: str, merged: Fields) -> str:
     It conflicts with the merged memory. Its id depends on its text alone, so every machine builds
     the same copy.
     """
+    # An id begins with its time, so the copy sorts next to the original.
     start = original_id[:-6] if is_id(original_id) else f"mem_{'0' * 10}"
     digest = build_digest(version.body.encode("utf-8", "surrogateescape"))
     changes = {key: merged.get(key) for key in STATE}
@@ -444,4 +468,5 @@ def add_line_ends(lines: Lines) -> Lines:
 
 
 def add_line_end(text: str) -> str:
+    # Editors leave a last line without an end. The next record would continue that line.
     return text if not text or text.endswith("\n") else f"{text}\n"

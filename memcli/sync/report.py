@@ -12,7 +12,8 @@ from ..store import Workspace
 from .git import Repository
 
 MOST_SENTENCES = 20  # in a commit message
-MOST_READ = 100  # memories, to show their sentences
+# Memories that are read to show their sentences. The first sync may send thousands.
+MOST_READ = 100
 LETTERS = {"A": "added", "D": "deleted"}
 STATUS_ACTIONS = {"superseded": "replaced", "forgotten": "forgotten"}
 VERBS = {
@@ -70,6 +71,7 @@ def list_items(workspace: Workspace, repository: Repository, base: str, target: 
         with suppress(FrontmatterError):
             entry, _ = read_entry(parse(text), item.path, workspace.now)
             item.action = STATUS_ACTIONS.get(entry.status, item.action)
+            # A commit message stays forever, so it must not repeat a forgotten text or a secret.
             if item.action != "forgotten":
                 item.text = mask_text(workspace, entry.summary)
     actions = list(VERBS)
@@ -111,6 +113,7 @@ def find_new_conflicts(
     conflicts = []
     for first, second in find_conflicts(index):
         paths = {first.path, second.path}
+        # An older conflict waits in `mem review` already.
         if received_paths & paths and not reported_paths & paths:
             reason = f"“{first.summary}” or “{second.summary}”"
             if first.key and first.key == second.key:

@@ -32,6 +32,7 @@ from .report import Item, SyncResult, build_message, find_new_conflicts, list_it
 TRIES = 8  # another machine may push first, or an editor may save a file during a sync
 MOVING = "refs/mem/moving"  # the commit whose files git is writing into the work tree
 UPDATE_INDEX = ("update-index", "-z", "--add", "--remove", "--stdin")
+# "layout: vault" in mem.yaml
 LAYOUT = re.compile(r"(?m)^layout: *(\w+)")
 
 
@@ -96,6 +97,7 @@ def set_up_repository(workspace: Workspace, address: str) -> bool:
 
 @contextmanager
 def hold_sync_lock(workspace: Workspace) -> Iterator[None]:
+    # The lock of the workspace is too short for this: other commands may write during a fetch.
     make_mem_folder(workspace.root)
     try:
         lock = open_lock(workspace.root / ".mem" / "sync", 0.0)
@@ -129,6 +131,7 @@ class Exchange:
         prepare_files(self.workspace, self.repository)
         for attempt in range(TRIES):
             if attempt:
+                # A random pause, so that two machines do not meet again in each attempt.
                 time.sleep(self.workspace.context.noise.uniform(0.05, 0.3) * attempt)
             self.result.conflicts = []
             ours = self.commit()
@@ -137,10 +140,12 @@ class Exchange:
                 return
             self.repository.fetch(self.remote)
             theirs = self.find_remote_commit()
+            # Before the push, which would send the purged text in our notes and history.
             if theirs and self.purge_received(theirs):
                 ours = self.commit()
             target = self.combine(ours, theirs)
             try:
+                # Nothing is sent if this machine only lacked what the remote has.
                 is_sent = target == theirs or self.repository.push(self.remote, target, self.branch)
             except MemError:
                 # The memories of other machines are useful even if ours cannot be sent.
@@ -195,6 +200,7 @@ class Exchange:
         seen = self.repository.find_commit(self.seen_reference)
         if not seen or (theirs and self.repository.is_ancestor(seen, theirs)):
             return
+        # A merge would bring back what somebody removed from the history, such as a secret.
         if not self.accept_rewrite:
             action = "was rewritten" if theirs else "was deleted"
             raise RejectedError(
@@ -226,6 +232,7 @@ class Exchange:
             before = head or repository.empty_tree
             message = build_message(list_items(workspace, repository, before, tree))
             new = repository.write_commit(tree, [head] if head else [], message)
+            # Files that somebody else staged stay staged. `update-ref` fails if HEAD is not `head`.
             repository.run(*UPDATE_INDEX, data=paths)
             repository.run("update-ref", "-m", "mem sync", "HEAD", new, head)
         self.result.committed = message.partition("\n")[0]
@@ -265,6 +272,7 @@ class Exchange:
         merge = TreeMerge(self.workspace, repository, base, ours, theirs)
         tree = merge.run()
         self.result.conflicts = merge.conflicts
+        # The new history has all memories of this machine, so it needs no commit of ours.
         if self.rewritten and tree == repository.find_tree(theirs):
             return theirs
         parents = [theirs] if self.rewritten else [ours, theirs]
@@ -279,6 +287,8 @@ class Exchange:
                 f"{name} has no {MARK}, so it contains no memory",
                 f"use an empty repository for the memory, or restore {MARK} there",
             )
+        # Two memories that began separately are joined. Notes of a vault would come into folders
+        # that the other one does not read.
         our_layout = LAYOUT.findall(self.repository.read_file(ours, MARK))
         is_same = LAYOUT.findall(their_settings) == our_layout
         if base == self.repository.empty_tree and not is_same:
@@ -291,10 +301,14 @@ class Exchange:
         """Write the merged files, and return whether nobody had edited one."""
         if ours == target:
             return True
+        # merge.autoStash would take away what a person edits. Without the last option, git
+        # overwrites files that it ignores.
         command = ["merge", "--ff-only", "--quiet", "--no-autostash", "--no-overwrite-ignore"]
         if self.rewritten:
+            # The new history does not follow ours. --keep refuses to overwrite an edited file.
             command = ["reset", "--quiet", "--keep"]
         with hold_lock(self.workspace):
+            # A person may commit by hand while mem fetches and pushes.
             if self.repository.find_commit("HEAD") != ours:
                 return False
             self.repository.run("update-ref", MOVING, target)
@@ -306,6 +320,7 @@ class Exchange:
                     with suppress(GitError):
                         restore_half_written_files(self.workspace, self.repository)
                     raise
+                # A line for each file: "<tab>entries/2026-11/tea-4kq7tz.md"
                 names = [line.strip() for line in error.output.splitlines() if line[:1] == "\t"]
                 files = ", ".join(names) or "a file"
                 self.problem = f"{files} changed on both sides and cannot be committed here"
@@ -319,6 +334,7 @@ class Exchange:
         """Remember the common commit, index the received files, and report what changed."""
         workspace, repository, result = self.workspace, self.repository, self.result
         repository.run("update-ref", self.seen_reference, target)
+        # Lets `git pull` and `git status` know the remote. An upstream that a person chose stays.
         if not repository.get_config(f"branch.{self.local_branch}.remote"):
             repository.try_run("branch", f"--set-upstream-to={self.remote}/{self.branch}")
         index = open_index(workspace)
@@ -347,12 +363,14 @@ def restore_half_written_files(workspace: Workspace, repository: Repository) -> 
     new, changed = [], []
     for path, status in changes.items():
         text, disk = texts[path], read_file(workspace, path)
+        # Complete, or edited by a person since.
         if disk == text or not (text or "").startswith(disk or ""):
             continue
         if status == "M":
             changed.append(path)
         elif status == "A" and disk is not None:
             new.append(path)
+    # A file name may contain * or [, which git would take for a pattern.
     if new:
         repository.run("--literal-pathspecs", "clean", "-q", "-f", "-x", "--", *new)
     if changed:

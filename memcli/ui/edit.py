@@ -45,7 +45,8 @@ from .html import (
 )
 from .memories import MASKED, show_memory
 
-LINE_START = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")  # as Markdown counts lines
+# As Markdown counts lines: after "\n", "\r\n" and a lone "\r". The line ends stay in the parts.
+LINE_START = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
 NOT_CHECKED = "This file has changed, so your click was not saved. This is its current text."
 QUESTIONS = 50  # on a page
 COUNT_SECONDS = 60.0  # finding the questions among 10,000 memories takes 150 ms
@@ -148,6 +149,7 @@ def build_text(request: Request, file: OpenFile) -> str:
     """Return the text of a file with what was typed. Everything else stays as it is."""
     before = file.stored or ""
     body = read_text(request)
+    # `read_text` removed the carriage returns. `edit_file` below restores those of an entry.
     if file.entry is None:
         return body.replace("\n", "\r\n") if "\r\n" in before else body
     changes = {}
@@ -201,8 +203,10 @@ def undo_command(request: Request) -> str:
     done = undo(request.workspace, request.get_number("number"))
     name = request.get("id")
     view = request.get("view")
+    # The undo of a new memory deletes its file, so there is no view of it any more.
     if name and find_named(open_index(request.workspace), name):
         return request.build_address("memory", id=name, done=done.number)
+    # The name of the view comes from the form. It must not lead to another site.
     if view not in ("review", "changes"):
         view = "memories"
     return request.build_address(view, done=done.number)
@@ -269,6 +273,7 @@ def answer_question(request: Request) -> str:
     """Answer an open question."""
     is_duplicate = request.get("kind") == "duplicate"
     questions = list_questions(request.workspace, duplicates=is_duplicate)
+    # An agent or another window may have answered it since the page was shown.
     asked = [question for question in questions if question.id == request.get("question")]
     if not asked:
         raise ChangedError("This question was answered already")

@@ -55,8 +55,11 @@ IMAGES = {
 }
 IMAGE = '<img src="{}" alt="{}" loading="lazy">'
 NEW_TAB = {"target": "_blank", "rel": "noreferrer noopener"}
+# "[[Oak#Leaves|the oak]]", "[[#Leaves]]" and "![[tree.png|300]]"
 WIKI_LINK = re.compile(r"(!?)\[\[([^\[\]|#\n]*)(?:#([^\[\]|\n]*))?(?:\|([^\[\]\n]*))?\]\]")
+# "<!-- mem:keep -->" and the ids of promoted lines. It may span lines, hence DOTALL.
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+# "[x] Buy oak", after the mark of the list
 TASK = re.compile(r"\[([ xX])\] ")
 # The script enables it, because a checkbox alone cannot send a form.
 CHECKBOX = '<input type="checkbox" aria-label="{}" data-line="{}" disabled{}>'
@@ -76,6 +79,7 @@ def join(content: Content) -> Html:
         return content
     if content is None:
         return Html()
+    # Before the lists: a text is a sequence of texts, too.
     if isinstance(content, str | int):
         # A stored text may have bytes that are not UTF-8.
         return Html(escape(str(content).encode("utf-8", "replace").decode()))
@@ -184,6 +188,7 @@ class Request:
 
     def get_number(self, name: str) -> int:
         text = self.get(name)
+        # Anybody can type an address. SQLite has no integers above 64 bits.
         return int(text) if text.isdecimal() and len(text) < 10 else 0
 
     def build_address(self, view: str, **values: Any) -> str:
@@ -289,10 +294,12 @@ def render_workspaces(request: Request) -> list[Html]:
 
 def render_done(request: Request) -> Html | None:
     """Return what the last action did, with a button that reverts it."""
+    # An action leads to a view with the number of its command: "memories?done=17".
     number = request.get_number("done")
     folder = find_log_folder(request.workspace)
     if not folder or not number:
         return None
+    # An old address may name a command that has left the log.
     with suppress(OSError, ValueError):
         record = read_record(folder / f"{number}.json")
         button = None if record.is_purge else render_undo(request, record)
@@ -424,6 +431,7 @@ def add_checkbox(item: "Token", inline: "Token") -> None:
     line = item.map[0]
     label = inline.content[task.end() :]
     checked = None if task[1] == " " else Html(" checked")
+    # The mark is the start of the first text. The box takes its place.
     text = inline.children[0]
     box = text.copy(type="html_inline", content=fill(CHECKBOX, label, line, checked))
     text.content = text.content[task.end() :]

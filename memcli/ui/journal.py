@@ -25,13 +25,14 @@ from .html import (
 )
 
 DAYS = 14
-CHANGES = 200
+CHANGES = 200  # commands, by default as many as the undo log has of people and agents
 Passage = tuple[str, str, str]
 """The kind of a text, the text, and the path of its file."""
 
 
 def show_days(request: Request) -> Page:
     """Show the history, the notes and the new memories of some days, the latest first."""
+    # Days are texts such as "2026-11-28", and all of them sort before "9999".
     before = request.get("before") or "9999"
     days = collect_days(request)
     chosen = sorted((day for day in days if day < before), reverse=True)
@@ -67,6 +68,7 @@ def collect_days(request: Request) -> dict[str, list[Passage]]:
     )
     for path, time, summary in created.fetchall():
         days[workspace.format_local(time)].append(("memory", summary, path))
+    # A note without a date in its name has no day, nor has `created_at: soon`.
     days.pop("", None)
     return days
 
@@ -96,6 +98,7 @@ def render_change(request: Request, record: Record, *, is_undone: bool) -> Html:
     time = request.workspace.format_local(record.time, MINUTE)
     text: str = describe_record(record)
     path = record.changes[0].path if record.changes else ""
+    # A purge or an undo may have deleted the file.
     if path.endswith(".md") and (request.workspace.root / path).is_file():
         text = link_memory(request, path, text)
     button: Content = None

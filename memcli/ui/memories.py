@@ -33,7 +33,8 @@ ROWS = 50  # memories on a page
 HITS = 15
 MOST_LINKS = 20
 LINES = 1000  # of a file that is not Markdown, around the hit of a search
-LONGEST = 200_000  # characters that are rendered
+# Characters that are rendered, which takes about a second.
+LONGEST = 200_000
 # Shown above the properties.
 SHOWN_ELSEWHERE = ("title", "type", "source", "tags")
 MASKED = "The page hides a secret or a forgotten text. Use an editor to change this file."
@@ -255,6 +256,7 @@ def render_buttons(request: Request, file: OpenFile) -> Content:
 
 def render_text(request: Request, file: OpenFile) -> Content:
     if not file.path.endswith(".md"):
+        # A conversation has one line for each message, and a hit names the line.
         first = max(0, file.named.line - LINES // 2)
         lines = file.shown.split("\n")[first : first + LINES]
         return fill("<pre>{}</pre>", "\n".join(lines))

@@ -84,6 +84,7 @@ def read_image(request: Request) -> Image:
         for other in root.rglob(escape(path)):
             if other.is_file():
                 file = locate(root, other.relative_to(root).as_posix())
+    # Only images, so that the address of a picture cannot show the text of another file unmasked.
     kind = get_image_kind(path)
     if kind is None or not file.is_file() or file.stat().st_size > LARGEST_IMAGE:
         raise NotFoundError(f"no image {path!r}")
@@ -223,6 +224,7 @@ class Handler(BaseHTTPRequestHandler):
         """Return the name behind the token, empty for the first view. Raises RefusedError."""
         first, _, name = path.removeprefix("/").partition("/")
         ticket = self.server.ticket
+        # compare_digest takes the same time for each guess. It compares only ASCII texts or bytes.
         if first == "open" and ticket and compare_digest(name.encode(), ticket.encode()):
             self.server.ticket = ""
             return ""
@@ -252,6 +254,7 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(size)).decode("utf-8", "replace")
         form = dict(parse_qsl(body, keep_blank_values=True, errors="replace"))
         self.show(ACTIONS[name], Request(name, {**query, **form}))
+        # The action may have answered a question or raised one.
         self.server.counts.clear()
 
     def show(self, view: View, request: Request) -> None:

@@ -303,9 +303,8 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_sent(
     (laptop.root / "entries/bees.md").write_text("The bees are in Jena.\n")
 
     def refuse(workspace: Workspace, path: str) -> str | None:
-        if (
-            path == "entries/locked.md"
-        ):  # root can read a file without rights, so a chmod is not enough
+        # As root, the tests could read a file without rights.
+        if path == "entries/locked.md":
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
         return read_file(workspace, path)
 
