@@ -203,7 +203,7 @@ def check_llm(workspace: Workspace) -> Iterator[Check]:
     elif url:
         yield Check("llm", OK, f"{model or 'the default model'} at {url}")
     elif model and find_spec("litellm") is None:
-        hint = "pip install 'memcli[llm]', or set llm.command or llm.url"
+        hint = "set llm.command or llm.url, or in mem's repository: pipx install --force '.[llm]'"
         yield Check("llm", ERROR, f"{model} needs litellm, which is not installed", hint)
     elif model:
         yield Check("llm", OK, f"{model} through litellm")

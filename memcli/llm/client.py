@@ -172,7 +172,7 @@ def ask_litellm(model: str, messages: list[dict[str, str]], seconds: float) -> s
     except ImportError:
         raise LlmError(
             "llm.model needs litellm, which is not installed",
-            "pip install 'memcli[llm]', or set llm.command or llm.url",
+            "set llm.command or llm.url, or in mem's repository: pipx install --force '.[llm]'",
         ) from None
     litellm.suppress_debug_info = True
     litellm.telemetry = False

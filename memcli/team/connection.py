@@ -100,7 +100,9 @@ def open_team(workspace: Workspace, seconds: float) -> Iterator[Team]:
         import psycopg
     except ImportError:
         raise UnavailableError(
-            "psycopg is not installed", "install it: pip install 'memcli[postgres]'"
+            "psycopg is not installed",
+            "in the repository of mem: pipx install --force '.[postgres]'"
+            " (or: uv tool install, pip install)",
         ) from None
     dsn = str(workspace.settings["team.dsn"])
     password = find_password(dsn)

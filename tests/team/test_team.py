@@ -439,6 +439,8 @@ def test_without_psycopg_the_message_says_what_to_install(
     monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
     code, output, errors = ana.try_mem("search", "heron")
     assert code == 0 and "psycopg is not installed" in errors
+    code, output, errors = ana.try_mem("index")
+    assert code == 3 and "pipx install --force '.[postgres]'" in errors
 
 
 def test_a_role_of_any_name_is_shown(database: Database, tmp_path: Path) -> None:
