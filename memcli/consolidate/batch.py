@@ -47,6 +47,7 @@ BATCH_CHARACTERS = 60_000
 LONGEST_MESSAGE = 4_000  # characters of a message that count towards the size of a batch
 # A conversation that was resumed later is another piece of history.
 LONG_PAUSE = timedelta(hours=12)
+# SQLite before 3.32 accepts only 999 variables.
 QUERY_SIZE = 500  # ids in one query
 
 
@@ -173,6 +174,7 @@ def build_batch_id(session_id: str, after: str, last_id: str) -> str:
 def build_batches(workspace: Workspace, session: Session, items: Sequence[Message]) -> list[Batch]:
     """Cut messages into batches that a language model can read, and leave out repeated ones."""
     foreign = find_foreign_messages(open_index(workspace), session, items) if items else set()
+    # A token has about four characters, so half of the input is left for everything else.
     most = min(BATCH_CHARACTERS, int(workspace.settings["llm.input_tokens"]) * 2)
     batches: list[Batch] = []
     cursor = session.consolidated_to
@@ -203,9 +205,11 @@ def cut_items(items: Sequence[Message], most: int) -> Iterator[list[Message]]:
     size = 0
     previous: datetime | None = None
     for item in items:
+        # 40 for its start in the prompt: `#12 [2026-11-28 14:05] assistant: `
         length = min(len(item.text), LONGEST_MESSAGE) + 40
         moment = parse_time(item.timestamp) if item.timestamp else None
         is_resumed = bool(previous and moment and moment - previous > LONG_PAUSE)
+        # An agent can work for hours without a message of the user. Then it is cut anywhere.
         is_full = size + length > most and (item.speaker == "user" or size + length > 1.5 * most)
         if part and (is_resumed or is_full):
             yield part
@@ -275,6 +279,7 @@ def is_behind_cursor(index: Index, session: Session, path: str, line: int) -> bo
     for _, _, cursor_path, cursor_line in find_places(index, [session.consolidated_to]):
         if cursor_path == path:
             return line <= cursor_line
+    # The cursor is not in the same file. The archive is older than the events.
     return path.endswith(ARCHIVE)
 
 

@@ -171,6 +171,7 @@ def save_plan(workspace: Workspace, batch: Batch, plan: Plan, actor: str) -> Bat
     )
     result.undo = commit.number
     result.problems = [*commit.messages, *(error.message for _, error in commit.rejected)]
+    # A gate has rejected the record.
     if result.history_path not in commit.paths:
         result.history = result.history_path = ""
     return result

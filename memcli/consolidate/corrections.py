@@ -34,7 +34,9 @@ REPLY_LINES = 12  # of the end of the conversation that a reply without "no" may
 TABLE = "statements.toml"
 SHORT = 4  # words of an exclamation before a correction
 SAME_NAME = 0.65  # of the letters
+# Dates, times and versions contain numbers, so numbers come last.
 VALUE_KINDS = ("date_value", "weekday_value", "time_value", "code_value", "number_value")
+# By the last letter: "it's" and "it is", "they're" and "they are".
 VERBS = {"s": "is ", "e": "are "}
 CAPITALIZED = re.compile(r"\b[A-Z]\w{3,}")
 PUNCTUATION = " ,;:.!–—"
@@ -160,6 +162,7 @@ def find_value(body: str, reading: Reading) -> Correction | None:
         is_about_work = search_pattern("status", wrong.text) or is_task(wrong.text)
         if is_about_work or (is_work(wrong) and not has_reason):
             return None
+        # "12 km" is no correction of "8 hours".
         if match["unit"] and match["unit"] not in wrong.text:
             return None
         text = replace_value(wrong, f"(?i){value}", match["value"])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 WORD = re.compile(r"[^\W_]+")
 STEM = 5  # letters by which two forms of a word are the same
+# Few people type that much, so a longer message is mostly a paste.
 LONG_MESSAGE = 1500
 LONGEST_MESSAGE = 20_000
 QUOTE_LENGTH = "{25,2000}"  # a shorter quote is a word; without a limit, the search is quadratic
@@ -34,6 +35,7 @@ QUOTE = re.compile(
     r".*?(?:(?i:\bregards\b)[^\n]*|\Z)"
 )
 QUOTED_LINE = re.compile(r"\s*(?:>|&gt;)")
+# `for (i = 0; i < n; i++) {` has more of them than any sentence.
 SYMBOLS = re.compile(r"[{}\[\]();=<>|\\$]")
 # People type messages in lower case, so a sentence may begin with a small letter.
 SENTENCE_END = re.compile(rf"(?:{FULL_STOP}|[!?…])[.!?…)\"']*\s+|(?<=[。！？])|\n+")
@@ -85,6 +87,7 @@ def find_own_paragraphs(text: str) -> list[str]:
     if len(text) > LONGEST_MESSAGE:
         text = f"{text[:LONG_MESSAGE]}\n\n{QUOTE_MARK}\n\n{text[-LONG_MESSAGE:]}"
     text = QUOTE.sub(QUOTE_MARK, text)
+    # "He wrote:" and a quote below it belong together, also across an empty line.
     text = re.sub(rf":\s+{QUOTE_MARK}", f": {QUOTE_MARK}", text)
     paragraphs = []
     for paragraph in re.split(r"\n[ \t\r]*\n\s*", text):

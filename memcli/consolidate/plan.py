@@ -63,6 +63,7 @@ fits.
 If there is nothing to remember, answer {{}}."""
 
 FIELDS = ("batch", "history_entry", "memories", "memory_update")
+# Small models rename the fields of the prompt.
 TEXT_KEYS = ("text", "content", "memory", "statement", "fact", "value", "body", "summary")
 LONGEST_MEMORY = 2_000  # characters; a longer text is no statement
 LONGEST_HISTORY = 8_000
@@ -81,6 +82,7 @@ TYPE_SPELLINGS = {
 # Texts of the prompt, and texts that say that there is nothing.
 PLACEHOLDER = re.compile(r"(?i)[\W_]*|[\W_]*(?:string|text|none|null|n/a|empty|todo)[\W_]*")
 # A memory is shown to agents, so it must not give them orders of a stranger.
+# "Ignore all previous instructions", "do not tell the user"
 ORDER_TO_AGENT = re.compile(
     r"(?i)\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all)\b"
     r".{0,30}\b(?:instructions?|rules|prompts?|messages)"
@@ -89,6 +91,7 @@ ORDER_TO_AGENT = re.compile(
     r"|\byou (?:are|must|should) now\b|\bdo not (?:tell|inform|alert) the user\b"
     r"|\b(?:reveal|exfiltrate|upload|send)\b.{0,40}\b(?:secrets?|passwords?|credentials|keys)\b"
 )
+# Models copy `[2026-11-28 14:05] ` from the conversation, and mem adds the time of the record.
 OWN_TIME = re.compile(r"^\s*\[\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d[^\]]*)?\]\s*")
 FALLBACK_MARK = "[raw-fallback]"
 FALLBACK_MESSAGES = 10
@@ -99,6 +102,7 @@ NEGATION = re.compile(
     re.IGNORECASE,
 )
 SHARED_WORDS = 0.6  # of the words of a memory, if the user is said to have said it
+# Models turn "I prefer tabs" into "The user prefers tabs".
 FRAME_WORDS = frozenset(
     "user users the a an is are was and or of to in on for with they their".split()
 )
@@ -152,6 +156,7 @@ def find_known_memories(workspace: Workspace, batch: Batch) -> list[IndexedEntry
     options = SearchOptions(MOST_KNOWN, wanted=Filter(kinds=("entry",)))
     try:
         hits = search_workspace(index, said[-QUERY_CHARACTERS:], options).hits
+    # The model can work without these hints. Then it may repeat a memory, which admission notices.
     except UnavailableError:
         return []
     entries = [index.find_by_id(hit.id) for hit in hits if hit.id]
@@ -339,7 +344,10 @@ def build_drafts(
         elif proposal.said_by in ("assistant", "observed", "agent", "tool"):
             source = "observed"
         supersedes = [
-            name for name in known_ids if proposal.supersedes and name.endswith(proposal.supersedes)
+            # Models leave out `mem_`, or copy only the end of an id.
+            name
+            for name in known_ids
+            if proposal.supersedes and name.endswith(proposal.supersedes)
         ]
         drafts.append(
             Draft(
@@ -402,6 +410,7 @@ def find_open_statements(batch: Batch) -> list[Statement]:
         item
         for item in find_statements(batch.messages)
         if item.message_id not in answered or item.kind not in ("request", "forget")
+        # The recorder has put this mark in the place of a secret.
         if "[REDACTED:" not in item.text
     ]
 

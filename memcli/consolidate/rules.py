@@ -42,6 +42,7 @@ LONGEST = 400  # characters of a statement
 SHORT_WITHDRAWAL = 60
 GUARDS = ("question", "hypothetical", "this_session", "narrow", "for_now")
 TYPES = {"rule": "constraint", "preference": "preference", "correction": "correction"}
+# `project: shop` in a task or message
 PROJECT_LINE = re.compile(r"(?im)^[ \t]*project[ \t]*[:=][ \t]*([\w./-]{1,80})[ \t\r]*$")
 # A prompt without any of these words asks for nothing. Most prompts have none.
 REQUEST_WORD = re.compile(
