@@ -35,7 +35,7 @@ def run_recall(
     prompt: Annotated[list[str], Argument(help="The prompt; - reads it from standard input.")],
     format_: Annotated[
         str,
-        Option("--format", help="context (default), block (only memories, as in a hook) or json."),
+        Option("--format", help="context (default), block (the best three) or json."),
     ] = "context",
     tokens: Annotated[int, Option(min=0, help="Print at most this many tokens.")] = 0,
     session: Annotated[
