@@ -208,8 +208,10 @@ class Repository:
         """Set files of an index, or remove those without a blob."""
         rows = []
         for path, blob in files.items():
-            rows.append(f"0 {NO_OBJECT}\t{path}\0")
-            if blob is not None:
+            if blob is None:
+                rows.append(f"0 {NO_OBJECT}\t{path}\0")
+            else:
+                # Also ends the conflict of an unmerged file.
                 rows.append(f"{blob.mode} {blob.object_id}\t{path}\0")
         if rows:
             self.run("update-index", "-z", "--index-info", data="".join(rows), index=index)
