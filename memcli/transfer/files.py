@@ -26,6 +26,7 @@ from ..formats import (
     build_digest,
     build_words_digest,
     edit_entry,
+    fold_name,
     format_entry,
     format_time,
     frontmatter,
@@ -209,7 +210,7 @@ def find_template_key(path: str) -> str:
 
 
 def find_template_folders(source: Source) -> tuple[str, ...]:
-    """Return the template folders that the settings of vaults in a folder or archive name."""
+    """Return the folded template folders that the settings of vaults name."""
     folders = []
     for member in list_members(source):
         if isinstance(member, Item):
@@ -225,7 +226,8 @@ def find_template_folders(source: Source) -> tuple[str, ...]:
         # Templater writes `/` if the user has chosen no folder.
         if name.strip("/"):
             vault = f"/{member.path}".rpartition("/.obsidian/")[0].removeprefix("/")
-            folders.append(f"{vault}/{name.strip('/')}/".removeprefix("/"))
+            folder = f"{vault}/{name.strip('/')}/".removeprefix("/")
+            folders.append(fold_name(folder))
     return tuple(folders)
 
 

@@ -22,6 +22,7 @@ from ..formats import (
     count_noun,
     edit,
     edit_entry,
+    fold_name,
     get_body,
     is_binary,
     is_id,
@@ -139,7 +140,8 @@ def read_members(
         is_reserved = is_okf and path.name in RESERVED_NAMES
         try:
             if ending in NOTE_ENDINGS and not is_reserved:
-                if member.path.startswith(template_folders):
+                # On macOS, the path can have another Unicode form than the settings: `Übung`.
+                if fold_name(member.path).startswith(template_folders):
                     report.templates.append(member.path)
                     continue
                 yield from read_note(source, member, report, is_okf=is_okf)

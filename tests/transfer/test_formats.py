@@ -456,7 +456,7 @@ def test_dates_of_other_tools(value: object, stored: str) -> None:
 
 
 SETTINGS = {
-    ".obsidian/templates.json": '{"folder": "Forms/"}',
+    ".obsidian/templates.json": '{"folder": "F\u00f6rms/"}',
     ".obsidian/plugins/templater-obsidian/data.json": '{"templates_folder": "Bin/Tpl"}',
 }
 
@@ -472,7 +472,7 @@ def test_templates_of_a_vault_are_left_out(
     notes = {
         "Bin/Tpl/sub/Book.md": "---\ntitle: {{title}}\n---\n",
         "Bin/Tplate.md": "The bin is green.\n",
-        "Forms/Day.md": "# {{date}}\n",
+        "Fo\u0308rms/Day.md": "# {{date}}\n",  # as macOS writes it
         "Whales.md": "Whales sing.\n",
     }
     sample = {f"{vault}{path}": text for path, text in {**SETTINGS, **notes}.items()}
@@ -480,7 +480,7 @@ def test_templates_of_a_vault_are_left_out(
     result = import_path(workspace, source)
     texts = {entry.body for entry in read_entries(workspace)}
     assert texts == {"The bin is green.", "Whales sing.", "Keep."}
-    left_out = f"{vault}Bin/Tpl/sub/Book.md; {vault}Forms/Day.md"
+    left_out = f"{vault}Bin/Tpl/sub/Book.md; {vault}Fo\u0308rms/Day.md"
     assert result.messages == [f"2 templates left out: {left_out}"]
 
 
