@@ -18,6 +18,7 @@ from typing import IO
 from ..errors import BusyError
 
 LOCK_SECONDS = 30.0
+# Settings and lists of patterns are far smaller. A larger one is a mistake or an attack.
 LARGEST_SMALL_FILE = 1 << 20
 IGNORE_FILE = ".secretsignore"  # names files that mem does not read
 # More wildcards in one pattern would take an expression forever.
@@ -138,6 +139,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     for part in parts:
         if part in wildcards:
             expression += wildcards[part]
+        # `[!a-z]` of .gitignore is `[^a-z]` in Python.
         elif part.startswith("[") and part.endswith("]"):
             expression += "[" + part[1:-1].replace("!", "^", 1).replace("\\", "\\\\") + "]"
         else:

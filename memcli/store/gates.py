@@ -25,6 +25,7 @@ from .writer import Append, ChangeGroup, Replace
 
 FindForgotten = Callable[[Workspace, str], str]
 """Returns the id of a forgotten memory that a text repeats, or an empty string."""
+# Other files have no kind: mem.yaml, purged.txt, the metadata of conversations.
 AGENT_KINDS = ("entry", "memory", "history", "note", "document")
 USER_DECIDES = "the user can do it: mem edit"
 # A name without one of these contains no secret. The names that mem gives have none of them.
@@ -45,6 +46,7 @@ def check_characters(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
                 f"a git conflict marker in line {line}", "resolve the conflict, then try again"
             )
         control = find_control_character(added)
+        # In a frontmatter, `title: "a\x1b[2J"` has the character only once YAML has read it.
         if control is None and "\\" in added and isinstance(change, Replace):
             control = find_control_character(find_new_strings(change.before, change.after))
         if control is not None:

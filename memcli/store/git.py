@@ -25,6 +25,7 @@ class Repository(NamedTuple):
         """The name of the project: of its main worktree or bare repository."""
         if self.main is not None:
             return self.main.name
+        # Some people clone a bare repository into shop/.bare and put its worktrees next to it.
         name = self.git_folder.name
         return (self.git_folder.parent.name if name in (".git", ".bare") else name).removesuffix(
             ".git"
@@ -109,6 +110,7 @@ def read_line(path: Path) -> str:
     """Return the first line of a small file, or an empty string."""
     try:
         with path.open(encoding="utf-8", errors="surrogateescape") as file:
+            # A clone may bring a file that has no end.
             return file.readline(4096).strip()
     except OSError:
         return ""

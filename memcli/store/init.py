@@ -228,6 +228,7 @@ def remove_created(created: Sequence[Path]) -> None:
     for path in reversed(created):
         with suppress(OSError):
             if path.is_dir():
+                # `build_machine` creates this folder, so it is not in the list.
                 rmtree(path / ".mem", ignore_errors=True)
                 path.rmdir()
             else:
@@ -257,6 +258,7 @@ def hide_from_git(root: Path, layout: str) -> bool:
         return False
     path, prefix = place
     if layout != "standard":
+        # Only mem's own files. The user commits the notes.
         names: Sequence[str] = VAULT_PATHS
     else:
         # A workspace that is the repository itself shares its folder with other files.

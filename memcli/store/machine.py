@@ -125,6 +125,7 @@ class Machine:
 
     def append_log(self, time: str, text: str) -> None:
         """Add a line to `.mem/KEY/log`: a problem that no user could see when it happened."""
+        # A hook that cannot write its problem down must still not stop the agent.
         with suppress(OSError), self.open_log() as file:
             file.write(f"{time} {' '.join(text.split())}\n")
 
@@ -192,6 +193,7 @@ def list_keys(mem_folder: Path) -> list[str]:
     if mem_folder.is_symlink():
         return []
     try:
+        # A key is 16 random bytes as hexadecimal digits. The lock and .gitignore are here too.
         return [name for name in os.listdir(mem_folder) if len(name) == 32 and name.isalnum()]
     except OSError:
         return []

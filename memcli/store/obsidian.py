@@ -73,6 +73,7 @@ def format_day(pattern: str, day: datetime) -> str:
 
 def read_excluded(root: Path) -> list[str]:
     """Return patterns of templates and of the notes that Obsidian excludes."""
+    # A template has placeholders such as {{title}} in the place of facts.
     folder = str(read_obsidian_settings(root, "templates.json").get("folder") or "").strip("/")
     filters = read_obsidian_settings(root, "app.json").get("userIgnoreFilters")
     names = [f"/{folder}/"] if folder else []

@@ -22,7 +22,9 @@ from .workspace import Workspace
 from .writer import Replace, append_lines, hold_lock, locate, read_file, write_atomically
 
 EVENTS, METADATA, ARCHIVE = "session.jsonl", "metadata.json", "archive.jsonl"
+# Most values of events are shorter than any secret. A private key has thousands of characters.
 SHORTEST_SECRET, LONGEST_SECRET = 8, 10_000  # characters
+# An id becomes the name of a folder, so it is not `..`, `.hidden` or `-option`.
 SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 # The keys of metadata.json, as other tools of this kind spell them.
 KEYS = {
@@ -102,6 +104,7 @@ def append_events(
             raise UsageError(f"cannot save an event: {error}") from None
         target = locate(workspace.root, path)
         try:
+            # If the metadata cannot be saved, the lines are removed again.
             with append_lines(target, lines):
                 count_events(session, new)
                 # A session without a dated event begins now.
@@ -205,6 +208,7 @@ def parse_metadata(name: str, text: str) -> Session:
         return session
     for attribute, key in KEYS.items():
         value = data.pop(key, None)
+        # In Python, True is an int.
         if isinstance(value, type(getattr(session, attribute))) and not isinstance(value, bool):
             setattr(session, attribute, value)
     session.id = name
@@ -298,6 +302,7 @@ def repair_events(workspace: Workspace, session: Session) -> tuple[int, list[Rep
 
 
 def is_torn(line: str) -> bool:
+    # A killed process leaves the start of a JSON line. Any other line is a stranger's, and stays.
     return line.startswith("{") and not line.rstrip().endswith("}") and parse_event(line) is None
 
 

@@ -15,7 +15,9 @@ from ..errors import UsageError
 from ..formats import CONTROL, FrontmatterError, frontmatter
 from .files import read_small_text
 
+# A line of its own, or the end of `limit: 5  # hits`. A `#` between quotes is text.
 COMMENT = re.compile(r"(?m)^[ \t]*#.*\n?|[ \t]+#[^\"'\n]*$")
+# `host=db password='a b'` and `postgresql://ana:secret@host/memory`
 PASSWORD = re.compile(r"(?i)(password\s*=\s*)(?:'(?:[^'\\]|\\.)*'|[^\s&]+)|(://[^:/@\s]*:)\S*(?=@)")
 BLANK_LINE = re.compile(r"(?m)^[ \t]*\n")
 
@@ -235,6 +237,7 @@ def parse_setting(name: str, value: Any) -> Any:
     setting = SETTINGS[name]
     default = setting.default
     text = str(value).strip()
+    # Before the numbers, because in Python a bool is an int.
     if isinstance(default, bool):
         if text.lower() in ("true", "yes", "on", "1"):
             return True
@@ -280,6 +283,7 @@ def get_system_zone() -> str:
         target = str(Path("/etc/localtime").readlink())
     except OSError:
         return "UTC"
+    # The link leads to /usr/share/zoneinfo/Europe/Lisbon, on macOS to /var/db/timezone/zoneinfo/….
     return target.partition("zoneinfo/")[2] or "UTC"
 
 
@@ -312,6 +316,7 @@ def edit_settings_text(text: str, name: str, value: Any) -> str:
     stream = StringIO()
     yaml.dump(data, stream)
     result = stream.getvalue()
+    # That is how ruamel.yaml writes an empty map.
     return "" if result.strip() == "{}" else result
 
 

@@ -16,8 +16,10 @@ from ..formats import format_time, normalize, parse_time
 from .files import save_private, sync_path
 from .workspace import Workspace
 
+# Hooks work in every turn, and would push the commands of people out of the log.
 HOOK_COMMANDS = 20  # records of hooks that stay
 PRUNE_INTERVAL = 25  # commands: pruning reads every record
+# A record contains whole files, so a few large imports could fill the disk.
 LOG_BYTES = 50 * 1024 * 1024
 
 
@@ -205,6 +207,7 @@ def recover(workspace: Workspace) -> str:
     from .writer import hold_lock
 
     try:
+        # Taking the lock reverts the command.
         with hold_lock(workspace, seconds=0.0):
             return ""
     except BusyError:

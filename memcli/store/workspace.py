@@ -89,6 +89,7 @@ class Workspace:
         if repository is None or repository.main is None or repository.top.resolve() == self.root:
             return False  # not in a repository, or a repository of its own
         inner = self.root.relative_to(repository.top.resolve()).as_posix()
+        # The lines that `hide_from_git` writes for a private workspace.
         excluded = read_small_text(repository.git_folder / "info" / "exclude").splitlines()
         return f"/{inner}/" not in excluded and f"/{inner}/mem.yaml" not in excluded
 
@@ -154,6 +155,7 @@ class Workspace:
             if folder == "sessions":
                 is_talk = name.endswith(("/session.jsonl", "/archive.jsonl"))
                 return "session" if is_talk else ""
+            # Nobody has accepted these yet.
             if folder == "inbox":
                 return ""
             if folder == "entries" and name.endswith(".md"):

@@ -182,6 +182,7 @@ def delete_purged_files(workspace: Workspace, log_folder: Path | None) -> None:
     )
     if log_folder is not None:
         with suppress(OSError):
+            # If this fails, the record stays, and the next command tries again.
             finish_purges(workspace, log_folder)
 
 
@@ -274,6 +275,7 @@ def write_changes(
             pending = save_record(log_folder, record, "pending")
         apply_changes(root, changes, workspace.resources.get("on progress"))
         if pending is not None:
+            # A purge keeps its own suffix until its texts are deleted from the log too.
             os.rename(pending, pending.with_suffix(".purge" if is_purge else ".json"))
     except BaseException as error:
         outcome = "the next command restores the files"
@@ -431,6 +433,7 @@ def locate(root: Path, path: str) -> Path:
     try:
         if target.is_symlink():
             raise OutsideError(f"{path} is a symbolic link")
+        # `.mem` has the undo log, and `.git` has hooks that git runs.
         if {".mem", ".git"}.intersection(Path(path).parts):
             raise OutsideError(f"{path} is not a file of the memory")
         if target.is_dir():
@@ -498,6 +501,7 @@ def write_temporary_file(target: Path, data: bytes) -> Path:
             with suppress(FileNotFoundError):
                 status = target.stat()
                 os.fchmod(descriptor, status.st_mode & 0o777)
+                # Only root may give a file to another user.
                 with suppress(PermissionError):
                     os.fchown(descriptor, status.st_uid, status.st_gid)
             file.write(data)
