@@ -53,7 +53,7 @@ def test_a_purge_names_the_commits_that_still_have_the_text(tmp_path: Path) -> N
     commit = subprocess.check_output([*git, "log", "--format=%h"], text=True).strip()
     code, output, messages = run_mem(tmp_path, "forget", "tea", "--purge", "--yes")
     assert (code, output.split("\t")[0]) == (0, "purged")
-    assert messages == f"mem: git still has the text in {commit}\n"
+    assert f"mem: git still has the text in {commit}\n" in messages
 
 
 def test_the_first_text_in_your_own_memory_is_announced(tmp_path: Path) -> None:
