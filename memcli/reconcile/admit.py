@@ -141,6 +141,7 @@ class Admission:
             changes["sources"] = sources
         for name in ("tags", "aliases", "files"):
             changes[name] = tuple(dict.fromkeys([*known.get(name), *getattr(draft, name)]))
+        # Only what the draft says: an empty field is no wish to clear the old one.
         for name in ("title", "key", "expires_at", "pinned"):
             if value := getattr(draft, name):
                 changes[name] = value

@@ -40,7 +40,9 @@ from ..store import Append, ChangeGroup, Commit, Replace, Workspace, commit, rea
 
 UNDECIDED_DAYS = 90
 RULE = re.compile(r"(?:please )?(?:always|never|do not|don't|from now on)\b", re.IGNORECASE)
+# "I prefer tabs", "The user prefers tabs", "Ana now prefers tabs"
 PREFERENCE = re.compile(r"(?:i|we|(?:the )?user|\w+)(?: \w+)? prefers?\b", re.IGNORECASE)
+# S3 in "The cache is in GCS, not S3."
 DENIED = re.compile(r", (?:and )?not (?:an? |the |in |on |at |to )?([\w./:@#-]{2,40})[.!]?$")
 LIST_FIELDS = ("tags", "aliases", "files", "sources")
 # The fields that an entry copies from a draft, and a draft from an entry in the inbox.

@@ -61,6 +61,7 @@ def replace_text(
     changes: list[Replace | Append] = []
     if workspace.get_kind(path) == "entry":
         if not is_said_by_user and get_body(after) != get_body(before):
+            # Otherwise an edit could bring a forgotten text back, in the file of another memory.
             check_near_repeat(open_index(workspace), path, get_body(before), get_body(after))
         after, outcome.id, outcome.text = stamp_edit(
             workspace, path, before, after, is_said_by_user=is_said_by_user
@@ -207,6 +208,7 @@ def move_to_workspace(source: Workspace, target: Workspace, name: str) -> Outcom
     received_text = text
     if not source.is_trusted:
         # A stranger's memory must not become the user's word by moving.
+        # The fields that say how much a memory counts. None removes each.
         claims = dict.fromkeys(("trust", "confidence", "strength", "pinned"))
         received_text = edit_entry(text, {**claims, "source": "inferred"})
     inner = entry.path.removeprefix(source.entries_folder)

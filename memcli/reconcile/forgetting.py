@@ -58,9 +58,11 @@ from .changes import (
 from .similar import embed_texts, find_close, has_sequence, load_pool
 
 CUT = "\0cut\0"  # in the place of a purged passage, until empty records and notes are removed
+# A heading with the id, `[2026-11-28 14:05] `, and nothing but cuts up to the next heading.
 EMPTY_HISTORY_RECORD = re.compile(
     rf"(?m)^## [^\n]*\n+(?:\[[\d :-]+\])?[\s.]*{CUT}(?:[\s.]|{CUT})*(?=^## |\Z)"
 )
+# `[14:05] ` and nothing but cuts
 EMPTY_NOTE = re.compile(rf"(?m)^(?:[-*] )?\[\d\d:\d\d\][ \t.]*{CUT}(?:[ \t.]|{CUT})*\r?(?:\n|\Z)")
 NOTE_LINE = re.compile(r"(?m)^\[\d\d:\d\d\] .*\n?")
 PURGED_PASSAGE = "[purged]"

@@ -20,10 +20,12 @@ Pair = tuple[IndexedEntry, IndexedEntry]
 # Of 195 hand-written repeats 94 are that close, and of 317 statements of other things 25.
 DUPLICATE_COSINE = 0.85
 MOST_DUPLICATES = 50
+# All cosines of 10,000 memories at once would need 400 MB.
 BLOCK = 512  # rows compared at a time
 # The key below `metadata` with the ids that a person found to be no duplicate of a memory.
 DISTINCT = "distinct_from"
 WORD = re.compile(r"\b0?([^\W_]+(?:[.,:]\d+)*)")  # 07:30 is 7:30
+# 2 pm, 2:30 p.m.
 CLOCK = re.compile(r"\b(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b\.?")
 ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b")
 # A number after these names something: build 80 and build 81 are two builds.
@@ -150,6 +152,7 @@ def is_contradiction(first: NumberStatement, second: NumberStatement) -> bool:
     return (
         first.subject <= second.subject
         and len(extra) <= MOST_EXTRA_WORDS
+        # "The door code is 17" and "the back door code is 18" are about two doors.
         and not extra & DIRECTIONS
         and first.number != second.number
         and first.place == second.place

@@ -122,6 +122,7 @@ def answer_questions(
                 f"cannot answer {answer!r} to {question.id}",
                 f"one of: {', '.join(question.answers)}",
             )
+    # Between the check and the commit, another terminal must not answer.
     with hold_lock(workspace):
         index = open_index(workspace)
         for question in questions:
@@ -184,6 +185,7 @@ def build_pair_groups(
         if question.kind == "duplicate":
             fields = edits[winner.path]
             strength = fields.get("strength", winner.strength)
+            # Each was confirmed on its own.
             fields["strength"] = strength + edits[loser.path].get("strength", loser.strength)
             fields["tags"] = tuple(dict.fromkeys([*winner.tags, *loser.tags]))
     changes: list[Replace | Append] = [

@@ -248,6 +248,7 @@ def find_repeated_words(
     for entry in forgotten:
         other = find_content_words(get_content(index.read_text(entry.path) or ""))
         shared = len(words & other)
+        # One shared word is a coincidence, even between two short texts.
         if shared > 1 and shared >= FORGOTTEN_WORDS * min(len(words), len(other)):
             return entry
     return None

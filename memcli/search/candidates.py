@@ -120,6 +120,7 @@ def build_candidates(
 
 def find_named_file(index: Index, query: str, wanted: Filter) -> int | None:
     """Return the file that the query names, if it passes the filter."""
+    # The prompt of an agent is no name, and looking it up would take time.
     if len(query) > 200 or "\n" in query:
         return None
     try:

@@ -22,6 +22,7 @@ SHORTEST_PART = 3  # bytes
 MOST_CANDIDATES = 5
 LOCATION = re.compile(r"(?P<path>.+?)(?::(?P<line>\d{1,7})|#(?P<anchor>[^/]+))?")
 EXPRESSION_SECONDS = 10.0
+# `(a{9999}){9999}` fills the memory before the time limit stops it.
 HUGE_COUNT = re.compile(r"\{[^}]*\d{4}")
 LONGEST_LINE = 300  # characters shown of a line
 

@@ -26,7 +26,9 @@ CANDIDATES = 60  # chunks whose titles, speakers and texts are compared
 MOST_CANDIDATES = 5000
 # Conversations are shown only if no memory is this relevant.
 GOOD_ANSWER = 0.5
+# `![A chart](chart.png)`, `![[chart.png]]`
 IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)|!\[\[[^\]]*\]\]")
+# `[[Ana Silva]]`, `[[people/ana|Ana]]`
 LINK = re.compile(r"\[\[([^\]|]+\|)?([^\]]+)\]\]")
 
 
