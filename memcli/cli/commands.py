@@ -38,6 +38,7 @@ MODULES = {
 }
 GROUPS = ("Start", "Write", "Find", "Learn", "Maintain", "Share")
 COMPLETION_FIELDS = ("script",)
+# Not `{words}`: these scripts are full of braces.
 SCRIPTS = {
     "bash": """_mem() {
   if [ "$COMP_CWORD" -eq 1 ]; then

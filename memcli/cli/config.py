@@ -53,6 +53,7 @@ def run_config(
     path    print the path of that file
     """
     workspace = open_existing(context)
+    # Before a file is chosen, because listing needs no HOME.
     if action == "list":
         return list_settings(workspace)
     path = choose_file(context, workspace, user)
@@ -86,6 +87,7 @@ def run_config(
     save_setting(workspace, path, name, parsed, user=user)
     line = f"{name}: {format_setting(parsed)}" if action == "set" else f"{name} is unset"
     messages = []
+    # A pattern with a typo would leave private notes in the index without a word.
     if name == "index.exclude" and parsed:
         files = [file.relative_to(workspace.root).as_posix() for file in workspace.root.rglob("*")]
         for pattern in parsed:
@@ -137,6 +139,7 @@ def list_settings(workspace: Workspace) -> Result:
 
 
 def edit_file(context: Context, workspace: Workspace, path: Path) -> Result:
+    # Before the first setting of the user, ~/.config/mem does not exist.
     path.parent.mkdir(parents=True, exist_ok=True)
     run_editor(context, workspace, path, "mem config set NAME VALUE")
     return Result({"path": str(path)}, [f"Settings: {path}"])

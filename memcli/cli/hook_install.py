@@ -67,6 +67,7 @@ def run_hook(
     if target and target not in targets:
         hint = suggest(target, targets, f"one of: {', '.join(targets)}")
         raise UsageError(f"unknown target {target!r}", hint)
+    # `ls` shows git, cron and systemd next to the agents.
     if target in TARGETS and action in ACTIONS[:2]:
         done = [change_schedule(context, target, is_removal=action == "uninstall")]
         return render_installations(context, done, [], action)
@@ -77,6 +78,7 @@ def run_hook(
         hint = suggest(action, ACTIONS, f"one of: {', '.join(ACTIONS)}")
         raise UsageError(f"unknown action {action!r}", hint)
     if action == "uninstall":
+        # An agent may be connected in both settings.
         places = [folder] if project else [None, folder]
         names = [target] if target else list(AGENTS)
         calls = [partial(disconnect, context, name, place) for name in names for place in places]
@@ -109,6 +111,7 @@ def call_all(calls: Sequence[Callable[[], Installation]]) -> tuple[list[Installa
         try:
             done.append(call())
         except MemError as error:
+            # The error of the only agent is that of the command, with its hint and exit code.
             if len(calls) == 1:
                 raise
             problems.append(error.message)
@@ -127,22 +130,26 @@ def find_program(context: Context) -> list[str]:
     """Return the command that runs this mem from anywhere, even without PATH."""
     started_as = sys.argv[0]
     if os.path.basename(started_as) == "__main__.py":
+        # `python -m memcli`. The agent does not have the variables of this shell.
         path = os.environ.get("PYTHONPATH", "")
         words = [sys.executable, "-P", "-m", "memcli"]
         return ["/usr/bin/env", f"PYTHONPATH={path}", *words] if path else words
     # A link is not resolved: the one in ~/.local/bin survives an upgrade, its target may not.
     path = context.environment.get("PATH", "")
     is_mem = os.path.basename(started_as) == "mem"
+    # In a virtual environment that is not active, mem is next to Python and not in PATH.
     python_folder = os.path.dirname(sys.executable)
     program = shutil.which(started_as if is_mem else "mem", path=path) or shutil.which(
         "mem", path=python_folder
     )
     if program is None:
         raise NotFoundError("cannot find the program mem", "add its folder to PATH")
+    # For example ~/.cache/uv/archive-v0/Xy12/bin/mem
     if "/uv/archive-" in program:
         raise UsageError(
             "uvx runs mem from a cache, which uv may empty", "install it: uv tool install memcli"
         )
+    # It may have been started as `./mem`, and the agent runs in another folder.
     return [os.path.normpath(context.folder / program)]
 
 

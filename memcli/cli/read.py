@@ -102,6 +102,7 @@ def run_ls(
         index = open_index(workspace)
         messages += index.messages
         matches += [(index, entry) for entry in find_entries(index, wanted)]
+    # A type with a typo would otherwise look like lost memories.
     for name in [] if matches else wanted.types:
         check_type(name, [open_index(workspace) for workspace in workspaces])
     # Each list is in order already.

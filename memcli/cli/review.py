@@ -53,6 +53,7 @@ def run_review(
     workspaces = [add_gates(workspace) for workspace in open_all(context)]
     items = find_items(workspaces, duplicates=duplicates)
     if question:
+        # Possible duplicates only if necessary, because finding them takes longer.
         items = [item for item in items if item[1].id == question] or [
             item for item in find_items(workspaces, duplicates=True) if item[1].id == question
         ]
@@ -121,6 +122,7 @@ class Dialog:
     def show(self, position: int) -> None:
         _, question = self.items[position]
         self.print(f"{position + 1} of {len(self.items)}: {question.text}")
+        # A pair has the older memory first.
         labels = ("older: ", "newer: ") if len(question.memories) > 1 else ("",)
         for label, choice in zip(labels, question.memories, strict=True):
             self.print(f"  {label}{self.describe(choice)}")
@@ -134,6 +136,7 @@ class Dialog:
         while True:
             self.print(f"{' · '.join(keys)} · {OTHER_KEYS}")
             key = read_key(self.context)
+            # An empty key means the end of the input.
             if key in ("", *"sbuq") or key.lower() in answers:
                 return key
 
@@ -167,6 +170,7 @@ class Dialog:
                 number
                 for number, (other, asked) in enumerate(self.items)
                 if number >= position and number not in self.closed
+                # One undo reverts one commit, and that is of one workspace.
                 if other is workspace and asked.kind == question.kind
             ]
         try:
@@ -174,6 +178,8 @@ class Dialog:
             done = answer_questions(workspace, questions, answer)
         except MemError as error:
             print_message(self.context, error.message)
+            # Otherwise the dialog would ask the same question again. If the answer to all failed,
+            # each question can still be answered alone.
             if isinstance(error, ChangedError) or not for_all:
                 self.closed.add(position)
             return

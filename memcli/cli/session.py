@@ -125,6 +125,7 @@ def find_session(context: Context, name: str) -> tuple[Workspace, Session]:
             return workspace, sessions.get_session(workspace, name)
         except NotFoundError:
             continue
+    # The last one raises the error if none has the session.
     return workspaces[-1], sessions.get_session(workspaces[-1], name)
 
 
@@ -155,6 +156,7 @@ def append_to_session(context: Context, name: str, text: str, role: str) -> Resu
     workspace = open_target(context)
     events: list[dict[str, Any]] = [{"type": "message", "role": role, "content": text}]
     if text == "-":
+        # Not splitlines: a line separator (U+2028) in a JSON text ends no line.
         lines = [line for line in context.stdin.read().split("\n") if line.strip()]
         parsed = [parse_event(line) for line in lines]
         if not lines or None in parsed:
@@ -201,6 +203,7 @@ def remove_session(
                 f"mem consolidate {session.id}, or add --yes",
             )
     folder = f"{sessions.find_sessions_folder(workspace)}/{session.id}"
+    # A cleared session still has its metadata, with the date on which it was created.
     names = [sessions.EVENTS, sessions.ARCHIVE, *([sessions.METADATA] if is_delete else [])]
     changes = []
     for name in names:
@@ -337,6 +340,7 @@ def run_consolidate(
             seconds=0.0 if background else WAIT_SECONDS,
         )
     except BusyError:
+        # The other process consolidates these conversations too.
         if background:
             return Result()
         raise

@@ -139,6 +139,7 @@ def run_doctor(context: Context) -> Result:
         if check.hint:
             lines.append(f"{'':20}{check.hint}")
     rows = [[check.state, check.name, check.text, check.hint] for check in checks]
+    # Warnings are no failure: mem works although an agent is not connected.
     has_error = any(check.state == ERROR for check in checks)
     return Result({"checks": checks}, lines, rows, exit_code=int(has_error))
 
@@ -163,6 +164,7 @@ def run_index(
     exit_code = 0
     for workspace in open_all(context):
         began = context.now
+        # Refreshed below, where the user sees the progress.
         index = open_index(workspace, refresh_first=False)
         if rebuild:
             index.rebuild()
@@ -184,6 +186,7 @@ def run_index(
             exit_code = 3
             continue
         if not pushed.space:
+            # The settings of a clone must not send memories to a server.
             if workspace.settings["team.space"] and not workspace.is_trusted:
                 messages.append("not pushed to the team's server: trust the workspace (mem trust)")
             continue

@@ -40,11 +40,13 @@ def run_sync(
     mem commits your changes, fetches, merges and pushes. It never rewrites history. Exits with 3
     if something needs your decision, or if a file was not sent.
     """
+    # `../backup.git` or `git@host:ana/memory.git`. Anything else is the name of a remote.
     is_path = bool(remote) and (context.folder / remote).exists()
     is_address = is_path or "/" in remote or ":" in remote
     if is_address and dry_run:
         raise UsageError("--dry-run needs the name of a remote, not an address")
     if is_address:
+        # On a new machine, the user's own memory does not exist yet and is created.
         workspace = open_target(context)
         address = str((context.folder / remote).resolve()) if is_path else remote
         done = sync_with_address(workspace, address, accept_rewrite=accept_rewrite)
@@ -58,6 +60,7 @@ def run_sync(
 
 def configure_driver(context: Context, workspace: Workspace) -> None:
     """Let `git pull` use the merge driver, if mem is installed."""
+    # Without a program that stays in its place, git merges the files as usual.
     with suppress(MemError):
         install_driver(workspace, find_program(context))
 
@@ -79,6 +82,7 @@ def render_sync(context: Context, done: SyncResult, *, dry_run: bool) -> Result:
         lines.append(f"Nothing new, here or in {name}" if done.remote else "Nothing new here")
     messages = [f"{item.path}: not sent: {item.reason}" for item in done.skipped]
     messages += [": ".join(filter(None, item)) for item in done.conflicts]
+    # Without a remote, nothing was exchanged.
     needs_person = bool(done.skipped or done.conflicts or not done.remote)
     if done.conflicts:
         for message in messages:

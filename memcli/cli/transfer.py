@@ -93,6 +93,7 @@ def run_export(
         elif name == "okf":
             bundle = render_bundle(read_files(index, files, selection), problems)
             write_folder(file, target, bundle)
+            # A memory with a problem is not in the bundle.
             counts["entry"] -= len(problems)
         else:
             lines = (format_line(item) for item in read_files(index, files, selection))
@@ -272,6 +273,7 @@ def describe_rejection(item: Rejection) -> str:
 
 def open_input(context: Context) -> IO[bytes]:
     """Return the bytes of standard input."""
+    # A stream in memory has no bytes of its own.
     buffer = getattr(context.stdin, "buffer", None)
     return buffer or io.BytesIO(context.stdin.read().encode("utf-8", "surrogateescape"))
 

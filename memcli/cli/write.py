@@ -209,6 +209,7 @@ def choose_source(context: Context, source: str) -> str:
 
 
 def split_list(values: list[str]) -> tuple[str, ...]:
+    # Obsidian's users write a tag as `#infra`.
     items = [item.strip().lstrip("#") for value in values for item in value.split(",")]
     return tuple(dict.fromkeys(item for item in items if item))
 
@@ -260,6 +261,7 @@ def edit_in_editor(context: Context, workspace: Workspace, path: str, text: str)
 
     # A copy, because editors save in steps, and each would be visible to searches.
     with tempfile.TemporaryDirectory(prefix="mem-edit-") as folder:
+        # The same name, because editors recognize Markdown by the ending.
         copy = Path(folder, Path(path).name)
         copy.write_bytes(text.encode("utf-8", "surrogateescape"))
         run_editor(context, workspace, copy, f"mem edit {path} --replace OLD NEW")
@@ -327,6 +329,7 @@ def run_forget(
     if about:
         names = [entry.id for entry in get_mentions(workspace, about)]
     messages = list_history_lines(workspace, about) if about else []
+    # A purge cannot be undone, so it needs --yes in a script too.
     must_ask = purge or (bool(about) and is_interactive(context) and not yes)
     if dry_run or must_ask:
         index = open_index(workspace)
