@@ -33,8 +33,8 @@ def is_id(text: str) -> bool:
     return ID.fullmatch(text) is not None
 
 
-def shorten_id(entry_id: str) -> str:
-    """Return the part of an id that file names and commands show."""
+def get_id_end(entry_id: str) -> str:
+    """Return the random end of an id, which is part of a file name."""
     return entry_id[-SHORT_LENGTH:] if re.fullmatch(r"[a-z]+_\w{16}", entry_id) else entry_id
 
 

@@ -24,11 +24,11 @@ from ..formats import (
     edit_entry,
     format_document,
     frontmatter,
+    get_id_end,
     is_id,
     merge_lines,
     merge_sequences,
     parse_event,
-    shorten_id,
     split_words,
 )
 from ..formats import split_lines as split_session
@@ -460,7 +460,7 @@ def build_copy(version: Version, original_id: str, merged: Fields) -> str:
 def build_copy_path(path: str, text: str) -> str:
     """Return the path of the original file with the id of the copy."""
     stem = path.removesuffix(".md")
-    return f"{stem}-{shorten_id(parse_version(text).id)}.md"
+    return f"{stem}-{get_id_end(parse_version(text).id)}.md"
 
 
 def add_line_ends(lines: Lines) -> Lines:
