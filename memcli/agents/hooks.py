@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ..api import (
     Context,
     MemError,
+    add_gates,
     log_error,
     open_all,
     open_recording,
@@ -238,7 +239,8 @@ def handle_prompt(hook: Hook) -> Answer:
     # If another agent's hook received the same prompt, it has carried out the requests.
     result = RequestResult()
     if is_new:
-        others = [other for other in hook.workspaces if other.root != workspace.root]
+        # Hooks open the workspaces only to read. A request to forget changes each of them.
+        others = [add_gates(item) for item in hook.workspaces if item.root != workspace.root]
         result = save_requests(workspace, prompt, message, shown, others)
     start = ""
     if hook.agent == "gemini":

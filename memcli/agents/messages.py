@@ -305,12 +305,10 @@ def forget_request(requests: Requests, text: str) -> None:
     from ..reconcile import forget_described
 
     workspace = requests.workspace
-    # The server can hang while the agent waits, so the end of the turn does it.
-    workspace.withdraw_from_team = None
     is_found = False
     for place in (workspace, *requests.others):
-        # Hooks open the other workspaces only to read, without the gates of the writer.
-        place.gates = workspace.gates
+        # The server can hang while the agent waits, so the end of the turn does it.
+        place.withdraw_from_team = None
         # A shared workspace changes only by a command that somebody typed.
         is_closed = place.is_shared and not place.is_own
         found = forget_described(place, text, project=workspace.project, dry_run=is_closed)
