@@ -85,6 +85,10 @@ class Candidate(NamedTuple):
     passage: Passage
     entry: IndexedEntry | None
 
+    @property
+    def kind(self) -> str:
+        return self.passage.kind
+
 
 def build_candidates(
     index: Index, query: str, terms: list[Term], scored: list[ScoredChunk], wanted: Filter

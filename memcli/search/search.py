@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ..errors import UnavailableError, UsageError
 from ..formats import (
@@ -82,6 +82,9 @@ class SearchResult:
     weak: int = 0  # hits below the minimum relevance
 
 
+Found = TypeVar("Found", Candidate, Hit)
+
+
 def search(workspaces: Sequence[Workspace], query: str, options: SearchOptions) -> SearchResult:
     """Search several workspaces and return the best hits of all, exactly `limit` at most."""
     if not query.strip():
@@ -101,6 +104,8 @@ def search(workspaces: Sequence[Workspace], query: str, options: SearchOptions) 
             result.messages = list(dict.fromkeys([*result.messages, *part.messages]))
             result.weak += part.weak
     result.hits.sort(key=lambda hit: -hit.relevance)
+    # A memory of one workspace answers also for the conversations of another one.
+    result.hits = hide_talk(result.hits, options.wanted)
     del result.hits[options.limit :]
     return result
 
@@ -188,14 +193,12 @@ def describe_unread_files(index: Index) -> list[str]:
     return [f"not searched: {', '.join(unread[:3])}{more}"]
 
 
-def hide_talk(candidates: list[Candidate], wanted: Filter) -> list[Candidate]:
+def hide_talk(items: list[Found], wanted: Filter) -> list[Found]:
     """Leave out conversations if a memory answers well, unless they were asked for."""
     if "session" in wanted.kinds:
-        return candidates
-    memories = [candidate for candidate in candidates if candidate.passage.kind != "session"]
-    if memories and memories[0].relevance >= GOOD_ANSWER:
-        return memories
-    return candidates
+        return items
+    memories = [item for item in items if item.kind != "session"]
+    return memories if memories and memories[0].relevance >= GOOD_ANSWER else items
 
 
 def build_hit(index: Index, candidate: Candidate, words: list[str], newer: str) -> Hit:

@@ -67,6 +67,19 @@ def test_a_memory_comes_before_the_record_that_repeats_it(tmp_path: Path) -> Non
     assert record.kind == "history"
 
 
+def test_a_memory_answers_for_the_conversations_of_other_workspaces(tmp_path: Path) -> None:
+    project, own = make_workspace(tmp_path / "project"), make_workspace(tmp_path / "own")
+    put_entry(project, OLD, "2026-01-02", "The ledger service is owned by Bruno.")
+    question = {"id": "m1", "role": "user", "content": "Who owns the ledger service?"}
+    put(own, "sessions/s1/session.jsonl", f"{json.dumps(question)}\n")
+    alone = search([own], "who owns the ledger service?", SearchOptions()).hits
+    assert [hit.kind for hit in alone] == ["session"]
+    hits = search([project, own], "who owns the ledger service?", SearchOptions()).hits
+    assert [hit.id for hit in hits] == [OLD]
+    wanted = SearchOptions(wanted=Filter(kinds=("entry", "session")))
+    assert len(search([project, own], "who owns the ledger service?", wanted).hits) == 2
+
+
 def test_different_memories_about_a_subject_are_not_marked(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     put_entry(workspace, OLD, "2026-01-02", "Tomas lives in Porto.")
