@@ -21,7 +21,6 @@ from pathlib import Path
 TREE = Path(__file__).parents[1]
 RESULTS = TREE / "bench" / "results"
 AGENTS = ("claude_code", "codex", "gemini", "copilot", "opencode", "together", "mcp_next_to_hooks")
-CASE = 'bash "$case/run.sh" > /dev/null 2>&1 && result=pass || result=fail'
 SUBJECTS: dict[str, list[str]] = {
     "secrets": ["python -m bench.secrets"],
     "forgotten": ["python -m bench.forgotten"],
@@ -48,7 +47,7 @@ SUBJECTS: dict[str, list[str]] = {
     "speed": ["python -m bench.speed {base} ."],
     "serve": ["python -m bench.serve"],
     "team": ["python -m bench.team --entries 10000", "python -m bench.team --leaks 20000"],
-    "cases": [f'for case in {{cases}}/*/; do {CASE}; echo "$(basename $case): $result"; done'],
+    "cases": ["python -m bench.cases {cases}"],
     "agents": [f"AGENTS={{agents}} python -m tests.agents.real.{name}" for name in AGENTS],
     "clones": ["MEM_LONG=1 MEM_SEEDS='1 2 3 4' python -m pytest -q tests/clones/test_clones.py"],
 }
