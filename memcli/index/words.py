@@ -143,7 +143,7 @@ def find_spellings(word: str) -> list[str]:
 @cache
 def get_stop_words() -> frozenset[str]:
     """Return English words that say nothing about the subject of a query."""
-    return data.words("english.toml", "stop_words")
+    return data.words("stop_words.toml", "stop_words")
 
 
 def find_content_words(text: str) -> set[str]:

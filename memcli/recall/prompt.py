@@ -2,7 +2,7 @@
 
 "Does this prompt need memory?" shows in its form far better than in the best hit, whose
 relevance is the same for "why is the sky blue?" and for "write to the landlord". So phrases in the
-prompt raise or lower the relevance that a memory needs. The phrases are in `data/prompts.toml`.
+prompt raise or lower the relevance that a memory needs. The phrases are in `data/prompt_cues.toml`.
 """
 
 import re
@@ -27,7 +27,7 @@ MOST_TURNS = 50
 SAME_TOPIC = 0.3
 TOPIC_WEIGHT = 0.3  # of a prompt in the running topic
 LEAST_TOPIC_WORDS = 6  # "yes, the second one" has no topic of its own
-FILE = "prompts.toml"
+FILE = "prompt_cues.toml"
 # A memory needs this relevance with a prompt without any cue, and less or more for each cue. Chosen
 # on the prompts of one author, checked with those of another.
 LEAST = 0.31

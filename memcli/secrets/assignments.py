@@ -23,7 +23,7 @@ from .value_classifier import (
     strip_end,
 )
 
-_words_of = partial(data.words, "secrets.toml")
+_words_of = partial(data.words, "harmless_values.toml")
 # Parts of the names of secrets: `pass` is in password, passwd, passphrase and Passwort.
 STEMS = (
     "pass",

@@ -24,7 +24,7 @@ from .value_classifier import (
     is_uuid,
 )
 
-_words_of = partial(data.words, "secrets.toml")
+_words_of = partial(data.words, "harmless_values.toml")
 _FILE = "command_lines.toml"
 _pattern = partial(data.pattern, _FILE)
 # postgres://ana:…@db.internal:5432/app

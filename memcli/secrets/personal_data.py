@@ -11,7 +11,7 @@ from ..data import compiled
 from .value_classifier import Span, is_hex, is_monotonous, is_stand_in
 
 _pattern = partial(data.pattern, "personal_codes.toml")
-_words_of = partial(data.words, "secrets.toml")
+_words_of = partial(data.words, "harmless_values.toml")
 _STEMS = ("pin", "puk", "code", "cvv", "cvc", "geheimzahl", "暗証番号")
 # Words before a name that also means other things. PIN and PUK in capitals need none of them.
 _CODE_CONTEXTS = {
@@ -131,7 +131,7 @@ def find_seed_phrases(text: str, low: str) -> Iterator[Span]:
         return
     for name in _NAMES:
         for match in compiled(name + _NAMED).finditer(low) if name in low else ():
-            if data.words("secrets.toml", "sentence_words").isdisjoint(
+            if data.words("harmless_values.toml", "sentence_words").isdisjoint(
                 compiled(_WORD).findall(match[1])
             ):
                 yield *match.span(1), "seed-phrase"

@@ -231,7 +231,7 @@ def is_generated(match: re.Match[str]) -> bool:
     if (
         len(match[0]) in _DIGESTS
         or is_stand_in(match[0])
-        or (first and first[0] in data.words("secrets.toml", "identifiers"))
+        or (first and first[0] in data.words("harmless_values.toml", "identifiers"))
     ):
         return False
     tail = match[2]

@@ -13,7 +13,7 @@ from ..data import compiled
 # Where a secret starts and ends in a text, and the rule that found it.
 Span = tuple[int, int, str]
 
-_FILE = "secrets.toml"
+_FILE = "harmless_values.toml"
 _pattern = partial(data.pattern, _FILE)
 # 30days, 4GB, Garden, garden, URLs
 _WORDY = r"\d+(?:[a-z]{0,12}|[A-Z]{0,3})|[^\W\d_]?(?:(?-i:[^\W\d_A-Z]+)|[A-Z]+s?)|[^\W\d_]"
