@@ -1,17 +1,28 @@
 """The views of the past: days, changes, the history of one memory, and its numbers."""
 
 from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import date
+from difflib import unified_diff
 
-from ..formats import add_month, find_day_in_name, split_history
-from ..index import open_index
-from ..store import Record, find_undone_numbers, read_log
-from ..upkeep.memory_history import find_events
+from ..formats import add_month, count_noun, find_day_in_name, split_history
+from ..index import ForgottenTexts, open_index, parse_file
+from ..store import (
+    Change,
+    Record,
+    find_log_folder,
+    find_undone_numbers,
+    read_log,
+    read_record,
+)
+from ..upkeep.memory_history import Event, find_events, is_about
 from ..upkeep.statistics import count_everything, count_pending, count_usage
 from .html import (
     MINUTE,
     Content,
     Html,
+    OpenFile,
     Page,
     Request,
     build_sheet,
@@ -25,7 +36,11 @@ from .html import (
 )
 
 DAYS = 14
-CHANGES = 200  # commands, by default as many as the undo log has of people and agents
+CHANGES = 25  # commands on a page
+FILES = 20  # of a command, whose texts are shown
+# Characters of a command that are shown. Their gate takes 60 ms.
+LONGEST = 100_000
+MOST_LINES = 8  # that are shown without a click
 Passage = tuple[str, str, str]
 """The kind of a text, the text, and the path of its file."""
 
@@ -86,15 +101,24 @@ def show_changes(request: Request) -> Page:
     """Show the commands that changed something, each with a button that reverts it."""
     records = read_log(request.workspace)
     undone = find_undone_numbers(records)
+    forgotten = load_forgotten(request)
+    before = request.get_number("before")
+    chosen = [record for record in reversed(records) if not before or record.number < before]
     rows = []
-    for record in reversed(records[-CHANGES:]):
-        rows.append(render_change(request, record, is_undone=record.number in undone))
+    for record in chosen[:CHANGES]:
+        texts = render_texts(request, record.changes, forgotten)
+        is_undone = record.number in undone
+        rows.append(render_change(request, record, texts, is_undone=is_undone))
     if not rows:
         return build_sheet("Changes", "No changes yet on this machine.")
-    return build_sheet("Changes", fill('<ul class="changes">{}</ul>', rows))
+    more = None
+    if len(chosen) > CHANGES:
+        address = request.build_address("changes", before=chosen[CHANGES - 1].number)
+        more = link_button(address, "Earlier changes")
+    return build_sheet("Changes", fill('<ul class="changes">{}</ul>', rows), more)
 
 
-def render_change(request: Request, record: Record, *, is_undone: bool) -> Html:
+def render_change(request: Request, record: Record, texts: Content, *, is_undone: bool) -> Html:
     time = request.workspace.format_local(record.time, MINUTE)
     text: str = describe_record(record)
     path = record.changes[0].path if record.changes else ""
@@ -106,23 +130,99 @@ def render_change(request: Request, record: Record, *, is_undone: bool) -> Html:
         time += " · undone" if is_undone else " · cannot be undone"
     else:
         button = render_undo(request, record)
-    template = '<li><div><p>{}</p><p class="quiet">{}</p></div>{}</li>'
-    return fill(template, text, time, button)
+    template = '<li><div><p>{}</p><p class="quiet">{}</p></div>{}{}</li>'
+    return fill(template, text, time, button, texts)
+
+
+def load_forgotten(request: Request) -> ForgottenTexts:
+    return open_index(request.workspace, with_sessions=False).load_forgotten()
+
+
+def render_texts(
+    request: Request, changes: Iterable[Change], forgotten: ForgottenTexts
+) -> list[Html]:
+    """Return what a command changed in each file, as lines with + and -."""
+    texts: list[Html] = []
+    size = 0
+    for change in changes:
+        size += len(change.before or "") + len(change.after or "")
+        if size > LONGEST or len(texts) == FILES:
+            texts.append(Html('<p class="quiet">The other texts are too long for the page.</p>'))
+            break
+        before = read_lines(request, change.path, change.before, forgotten)
+        after = read_lines(request, change.path, change.after, forgotten)
+        # The first two lines are names of files.
+        lines = list(unified_diff(before, after, n=1, lineterm=""))[2:]
+        # Often only a date or a hidden text changed.
+        if lines:
+            texts.append(render_lines(change.path, lines))
+    return texts
+
+
+def read_lines(
+    request: Request, path: str, text: str | None, forgotten: ForgottenTexts
+) -> list[str]:
+    """Return the lines of a text in the undo log, through the gate of the index."""
+    if text is None:
+        return []
+    data = text.encode("utf-8", "surrogateescape")
+    parsed = parse_file(request.workspace, path, data, (0, 0, 0, 0), forgotten)
+    # Only its own view shows a forgotten memory, and none its earlier versions.
+    if parsed.entry is not None and parsed.entry.id in forgotten.ids:
+        return []
+    lines = forgotten.hide(parsed.text)[0].splitlines()
+    # Every edit changes this line.
+    return [line for line in lines if not line.startswith("updated_at: ")]
+
+
+def render_lines(path: str, lines: list[str]) -> Html:
+    """Return the changed lines of a file, collapsed if they are many."""
+    tags = {"+": Html("ins"), "-": Html("del"), " ": Html("span")}
+    count = 0
+    rows = []
+    for line in lines:
+        # The places of the changes, such as "@@ -1,2 +1,3 @@".
+        tag = tags.get(line[0])
+        if tag is None:
+            rows.append(Html("<hr>"))
+            continue
+        count += tag != "span"
+        rows.append(fill("<{}>{}</{}>", tag, line, tag))
+    mark = Html(" open") if count <= MOST_LINES else None
+    template = '<details{}><summary>{} · {}</summary><pre class="diff">{}</pre></details>'
+    return fill(template, mark, path, count_noun(count, "changed line"), rows[1:])
 
 
 def show_history(request: Request) -> Page:
     """Show what happened to a memory."""
     file = request.open_file()
+    forgotten = load_forgotten(request)
     rows = []
     for event in find_events(request.workspace, file.named):
         time = request.workspace.format_local(event.time, MINUTE) or event.time
-        template = "<li><time>{}</time><span><b>{}</b> {}</span></li>"
-        rows.append(fill(template, time, event.action, event.text))
+        texts = render_texts(request, find_changes(request, file, event), forgotten)
+        template = "<li><time>{}</time><div><b>{}</b> {}{}</div></li>"
+        rows.append(fill(template, time, event.action, event.text, texts))
     subject = file.entry.summary if file.entry else file.path
     events = fill('<ul class="events">{}</ul>', rows) if rows else "No changes are known."
     return build_sheet(
         "History", fill("<p>{}</p>", link_memory(request, file.path, subject)), events
     )
+
+
+def find_changes(request: Request, file: OpenFile, event: Event) -> list[Change]:
+    """Return the changes of a file at an event, which may have had another name then."""
+    folder = find_log_folder(request.workspace)
+    if not folder or not event.number:
+        return []
+    entry_id = file.entry.id if file.entry else ""
+    # The log may have been pruned meanwhile.
+    with suppress(OSError, ValueError):
+        changes = read_record(folder / f"{event.number}.json").changes
+        return [
+            change for change in changes if is_about(request.workspace, change, file.path, entry_id)
+        ]
+    return []
 
 
 def show_insights(request: Request) -> Page:

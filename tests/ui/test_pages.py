@@ -334,6 +334,75 @@ def test_review(client: Client, workspace: Workspace) -> None:
     assert client.send(f"{client.base}answer", form)[0] == 409
 
 
+def find_diffs(page: str) -> list[str]:
+    """Return the texts of the changed lines of a page."""
+    return [unescape(line) for line in re.findall(r"<(?:ins|del)>(.*?)</(?:ins|del)>", page)]
+
+
+def test_changes_and_history_show_the_texts(client: Client, workspace: Workspace) -> None:
+    path = write(workspace, f"{TEXT}\n\nAsk <Ana>.", source="user").path
+    replace_passage(open_again(workspace), path, "6543", "7654", is_said_by_user=True)
+    edited = ["-Staging listens on port 6543.", "+Staging listens on port 7654."]
+    for view in ("changes", f"history?id={path}"):
+        page = client.get(view)
+        latest, first = re.findall(r"<details.*?</details>", page, re.DOTALL)
+        assert find_diffs(latest) == edited, view
+        assert f"<details open><summary>{path} · 2 changed lines<" in latest
+        assert "updated_at" not in latest
+        assert {"+" + TEXT, "+Ask <Ana>."} <= set(find_diffs(first))
+        # A new file has more lines.
+        assert first.startswith("<details><summary>")
+    replace_passage(open_again(workspace), path, "Ana", "Bea", is_said_by_user=True)
+    copy = put(workspace, "notes/2026-11-26.md", "[14:15] Call Bea.\n")
+    client.post("forget", {"id": path})
+    note = f"[14:15] Call Bea.\n\n{TEXT.replace('6543', '7654')}\n\nAsk <Bea>.\n"
+    digest = find_value(client.get("edit?id=notes/2026-11-26.md"), "digest")
+    client.post("save", {"id": "notes/2026-11-26.md", "digest": digest, "text": note})
+    assert "7654" in copy.read_text()
+    diffs = find_diffs(client.get("changes"))
+    assert "+[forgotten]" in diffs
+    assert "port" not in " ".join(diffs)
+    # Its earlier versions are other texts, which the gate does not know.
+    assert find_diffs(client.get(f"history?id={path}")) == []
+    client.post("restore", {"id": path})
+    assert "+" + TEXT in find_diffs(client.get(f"history?id={path}"))
+
+
+def test_changes_show_no_secret_and_no_purged_text(client: Client, workspace: Workspace) -> None:
+    file = put(workspace, "entries/s.md", f"Send {TOKEN}\nto Ana.\n")
+    replace_passage(open_again(workspace), "entries/s.md", "Ana", "Bea", is_said_by_user=True)
+    escaped = "".join(rf"\x{ord(character):02x}" for character in TOKEN)
+    put(workspace, "entries/e.md", f'---\nnote: "{escaped}"\n---\nOak.\n')
+    replace_passage(open_again(workspace), "entries/e.md", "Oak", "Ash", is_said_by_user=True)
+    diffs = " ".join(find_diffs(client.get("changes")))
+    assert "to Bea." in diffs
+    assert "Ash." in diffs
+    assert TOKEN in file.read_text()
+    outcome = write(open_again(workspace), "The boiler code is a secret of ours.", source="user")
+    assert "boiler" in " ".join(find_diffs(client.get("changes")))
+    # Another machine purged it, and this one has not deleted its texts yet.
+    put(workspace, "purged.txt", f"{outcome.id} 2026-11-28T10:00:00Z\n")
+    for view in ("changes", "history?id=entries/s.md", "history?id=entries/e.md"):
+        page = client.get(view)
+        assert TOKEN not in page
+        assert escaped not in page
+        assert "boiler" not in " ".join(find_diffs(page))
+
+
+def test_long_texts_of_changes(client: Client, workspace: Workspace) -> None:
+    write(workspace, "oak " * 30_000, source="user")
+    assert "too long for the page" in client.get("changes")
+    for number in range(30):
+        write(workspace, f"Tree number {number} is an oak in the park.", source="user")
+    first = client.get("changes")
+    assert "too long" not in first
+    link = re.search(r'href="([^"]*)">Earlier changes<', first)
+    assert link
+    second = client.get(unescape(link[1]))
+    assert first.count(">Undo<") + second.count(">Undo<") == 31
+    assert "too long" in second
+
+
 def test_other_views(client: Client, workspace: Workspace) -> None:
     put(workspace, "HISTORY-2026-11.md", "## 2026-11-27T10:00:00Z\n\nMoved the *shop*.\n")
     put(workspace, "notes/2026-11-26.md", "[14:15] Ana called.\n[15:00] Rain.\n")
