@@ -217,7 +217,8 @@ def split_list(values: list[str]) -> tuple[str, ...]:
 def parse_expiry(workspace: Workspace, text: str) -> str:
     moment = parse_end(text, workspace.now, workspace.zone) if text else None
     if text and moment is None:
-        raise UsageError(f"cannot read the date {text!r}", "for example: 2026-11-28, tomorrow, 3d")
+        hint = "for example: 2026-11-28, 28.11.2026, december, nov 28, tomorrow, friday, 3d"
+        raise UsageError(f"cannot read the date {text!r}", hint)
     return format_time(moment) if moment else ""
 
 

@@ -12,6 +12,16 @@ STORED = re.compile(
 AGO = re.compile(r"(\d{1,4})\s*(h|d|w|m|y|hours?|days?|weeks?|months?|years?)(?:\s+ago)?")
 DAYS_OF_UNIT = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+MONTHS = (
+    *("january", "february", "march", "april", "may", "june", "july"),
+    *("august", "september", "october", "november", "december"),
+)
+MONTH = "|".join(f"{name}|{name[:3]}" for name in MONTHS)
+# october, oct 2026, 12 november, nov 28, 2026
+NAMED = re.compile(
+    rf"(?:(?P<day>\d{{1,2}}) (?P<month>{MONTH})|(?P<name>{MONTH})(?: (?P<number>\d{{1,2}}))?)"
+    r"(?:,? (?P<year>\d{4}))?"
+)
 DAY_IN_NAME = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -40,8 +50,8 @@ def parse_time(text: str, zone: tzinfo = UTC) -> datetime | None:
 def parse_period(text: str, now: datetime, zone: tzinfo = UTC) -> tuple[datetime, datetime] | None:
     """Parse a date as a person types it. Return its first and last moment.
 
-    Accepts 2026-11-28, 2026-11, 2026, now, today, yesterday, last tuesday, last week, 3d, 2w,
-    "3 weeks ago" and stored times.
+    Accepts 2026-11-28, 28.11.2026, 2026-11, 2026, october, "oct 2026", "nov 28", now, today,
+    yesterday, last tuesday, last week, 3d, 2w, "3 weeks ago" and stored times.
     """
     words = " ".join(text.lower().split())
     today = now.astimezone(zone).date()
@@ -72,6 +82,10 @@ def parse_end(text: str, now: datetime, zone: tzinfo = UTC) -> datetime | None:
         except OverflowError:
             return None
     period = parse_period(text, now, zone)
+    if period and period[1] < now:
+        # Here, a weekday or month without a year is the next one instead of the latest.
+        days = 7 if words in WEEKDAYS else 365 if NAMED.fullmatch(words) else 0
+        period = parse_period(text, now + timedelta(days=days), zone)
     return period[1] if period else None
 
 
@@ -108,7 +122,24 @@ def find_days(words: str, today: date) -> tuple[date, date] | None:
     if re.fullmatch(r"\d{4}-\d\d-\d\d", words):
         day = date.fromisoformat(words)
         return day, day + timedelta(days=1)
-    return None
+    # Not 11/28/2026: half of the world would read 3/4/2026 as another day than we do.
+    if re.fullmatch(r"\d{1,2}\.\d{1,2}\.\d{4}", words):
+        day_number, month, year = map(int, words.split("."))
+        day = date(year, month, day_number)
+        return day, day + timedelta(days=1)
+    named = NAMED.fullmatch(words)
+    return find_named_days(named, today) if named else None
+
+
+def find_named_days(named: re.Match[str], today: date) -> tuple[date, date]:
+    """Return the days of a month or day with a name: the latest if it has no year."""
+    name = named["month"] or named["name"]
+    month = [full[:3] for full in MONTHS].index(name[:3]) + 1
+    number = named["day"] or named["number"]
+    first = date(int(named["year"] or today.year), month, int(number or 1))
+    if first > today and not named["year"]:
+        first = first.replace(year=today.year - 1)
+    return first, first + timedelta(days=1) if number else add_month(first)
 
 
 def add_month(first: date) -> date:
