@@ -1,6 +1,7 @@
 """Packages import only packages below them, and their front doors open."""
 
 import ast
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -55,3 +56,13 @@ def test_a_front_door_opens_for_the_names_that_type_checkers_see(package: str) -
             assert getattr(door, alias.name) is getattr(
                 import_module(f"memcli.{package}.{node.module}"), alias.name
             )
+
+
+def test_the_page_of_the_architecture_names_every_file() -> None:
+    page = (ROOT.parent / "ARCHITECTURE.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", page, re.M))
+    assert sorted(rows) == sorted([*HEIGHTS, "data"])
+    for folder, row in rows.items():
+        for path in sorted((ROOT / folder).glob("*.*")):
+            named = re.search(rf"`[^`]*\b{path.stem}\b", row)
+            assert named or path.stem == "__init__", f"{folder}/{path.name}"
