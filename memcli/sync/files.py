@@ -7,10 +7,9 @@ memory it calls `merge_for_git`.
 import json
 import shlex
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from os.path import lexists
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,7 +30,7 @@ from ..formats import (
     read_id,
     replace_promoted_line,
 )
-from ..index import read_ignored_patterns
+from ..index import read_ignored_patterns, scan_workspace
 from ..store import (
     ARCHIVE,
     EVENTS,
@@ -170,7 +169,11 @@ def list_pending(workspace: Workspace, repository: Repository) -> tuple[list[str
     paths = list_changed_files(workspace, repository)
     paths += list_changed_sessions(workspace, repository)
     known = workspace.resources.setdefault("sync", read_reasons(workspace))
-    pending, skipped, reasons = [], [], {}
+    listing = scan_workspace(workspace)
+    # git lists no files of a folder that it may not read.
+    folders = [folder.rstrip("/") for folder in listing.unread]
+    skipped = [Conflict(folder, listing.problems[folder]) for folder in folders]
+    pending, reasons = [], {}
     for path, committed in repository.read_files("HEAD", paths).items():
         key = build_file_key(workspace, path, committed)
         try:
@@ -238,7 +241,10 @@ def find_reason_to_skip(workspace: Workspace, path: str, committed: str | None) 
     """
     text = read_file(workspace, path)
     if text is None:
-        return "not a regular file" if lexists(workspace.root / path) else ""
+        with suppress(FileNotFoundError, NotADirectoryError):  # it was deleted
+            (workspace.root / path).lstat()
+            return "not a regular file"
+        return ""
     line = find_conflict_line(text)
     if line is not None:
         return f"a git conflict marker in line {line}"
@@ -311,6 +317,7 @@ class TreeMerge:
         with tempfile.TemporaryDirectory(prefix="mem-sync-") as folder:
             self.index = f"{folder}/index"
             try:
+                self.unify_names()
                 # `git merge` would mistake a new memory for a renamed old one.
                 # -i: the files of the work tree do not count. --aggressive: a file that one side
                 # deleted and the other left alone is deleted.
@@ -335,9 +342,57 @@ class TreeMerge:
         """Store the text of a file in git. None deletes the file."""
         return None if text is None else Blob(mode, self.repository.write_blob(text))
 
+    def unify_names(self) -> None:
+        """Give memories that one side renamed the same path in all three trees.
+
+        git would take such a file for a deleted memory and a new one.
+        """
+        ours = self.find_renamed(self.ours)
+        theirs = self.find_renamed(self.theirs)
+        # If both sides renamed a memory, the smaller name comes last, on each machine.
+        names = dict(sorted([*ours.items(), *theirs.items()], reverse=True))
+        if names:
+            self.base = self.rename_files(self.base, {}, names)
+            self.ours = self.rename_files(self.ours, ours, names)
+            self.theirs = self.rename_files(self.theirs, theirs, names)
+            # The merge compares the files of the index with ours.
+            self.repository.run("read-tree", "--empty", index=self.index)
+
+    def find_renamed(self, commit: str) -> dict[str, str]:
+        """Return the new paths of the memories that a side renamed, by their old paths."""
+        changes = self.repository.list_changes(self.base, commit)
+        deleted = self.read_memories(self.base, changes, "D")
+        if not deleted:
+            return {}
+        old_paths = index_by_id(deleted)
+        new_paths = index_by_id(self.read_memories(commit, changes, "A"))
+        return {old_paths[key]: new_paths[key] for key in old_paths.keys() & new_paths.keys()}
+
+    def read_memories(
+        self, commit: str, changes: Mapping[str, str], letter: str
+    ) -> dict[str, str]:
+        """Return the texts of the changed memories that have a letter in `changes`."""
+        paths = [path for path, status in changes.items() if status == letter]
+        paths = [path for path in paths if self.workspace.get_kind(path) == "entry"]
+        texts = self.repository.read_files(commit, paths)
+        return {path: text or "" for path, text in texts.items()}
+
+    def rename_files(self, commit: str, own: Mapping[str, str], names: Mapping[str, str]) -> str:
+        """Return the tree of a side, in which memories have new names. `own` are its own ones."""
+        self.repository.run("read-tree", commit, index=self.index)
+        tree = self.repository.list_files(self.index, "--stage")
+        files: Files = {}
+        for old_path, name in names.items():
+            path = own.get(old_path, old_path)
+            # If another memory has that name on this side, `mem check` reports both files.
+            if path in tree and name not in tree:
+                files |= {path: None, name: tree[path][0]}
+        self.repository.change_index(self.index, files)
+        return self.write_tree()
+
     def merge_changed_files(self) -> None:
         """Merge the files that both sides changed."""
-        unmerged = self.repository.list_unmerged(self.index)
+        unmerged = self.repository.list_files(self.index, "--unmerged")
         names = {blob.object_id for sides in unmerged.values() for blob in sides.values()}
         contents = self.repository.read_blobs(list(names))
         files: Files = {}
@@ -387,18 +442,16 @@ class TreeMerge:
         """Return the active memories that a side added, by their meaning."""
         workspace = self.workspace
         changes = self.repository.list_changes(self.base, commit)
-        added = [path for path, status in changes.items() if status == "A"]
-        paths = [path for path in added if workspace.get_kind(path) == "entry"]
-        texts = self.repository.read_files(commit, paths)
+        texts = self.read_memories(commit, changes, "A")
         entries: dict[tuple[object, ...], NewEntry] = {}
         for path, text in texts.items():
             with suppress(FrontmatterError):
-                entry, _ = read_entry(parse(text or ""), path, workspace.now)
+                entry, _ = read_entry(parse(text), path, workspace.now)
                 # A note of a vault belongs to its person, who may repeat a sentence in two notes.
                 if entry.status == "active" and entry.body and workspace.is_managed(path):
                     words = build_words_digest(entry.body)
                     meaning = (entry.owner, entry.project, entry.key, words)
-                    entries[meaning] = NewEntry(path, entry, text or "")
+                    entries[meaning] = NewEntry(path, entry, text)
         return entries
 
     def remove_purged_memories(self) -> None:
@@ -424,6 +477,12 @@ class TreeMerge:
             elif read_id(content or "") in purged_ids:
                 files[name] = None
         self.repository.change_index(self.index, files)
+
+
+def index_by_id(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the paths of memories by their ids, or by their texts if they have no id."""
+    # A note of a vault has no id. It is the same note if it has the same text.
+    return {read_id(text) or text: path for path, text in texts.items() if text}
 
 
 def join_lists(first: Iterable[str], second: Iterable[str]) -> tuple[str, ...]:

@@ -4,9 +4,7 @@ git runs without hooks and signatures here, and never asks for a password.
 """
 
 import re
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from shlex import quote
@@ -35,8 +33,6 @@ NO_QUESTIONS = {
     "GCM_INTERACTIVE": "never",
 }
 LOCAL_SECONDS = 120.0
-# After this time, a lock of git is no longer in use: mem ends its own git after LOCAL_SECONDS.
-LOCK_SECONDS = 300.0
 # `ana:hunter2@` in "https://ana:hunter2@example.org/hub.git"
 PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
 # "fatal: could not read Username for 'https://example.org': terminal prompts disabled"
@@ -77,8 +73,12 @@ class Blob(NamedTuple):
 class Repository:
     """The repository whose top folder is a workspace."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, new_address: str = "") -> None:
         self.top = workspace.root
+        self.new_address = new_address  # of the remote origin, which is not configured yet
+        self.options = list(OPTIONS)
+        if new_address:
+            self.options += ["-c", f"remote.origin.url={new_address}"]
         self.seconds = float(workspace.settings["sync.timeout"])
         date = workspace.now.astimezone(workspace.zone).isoformat(timespec="seconds")
         variables = workspace.context.environment
@@ -97,7 +97,7 @@ class Repository:
         self, *arguments: str, data: str = "", index: str = "", codes: Sequence[int] = (0,)
     ) -> str:
         """Return the output of git. Raises GitError for other exit codes."""
-        command = ["git", *OPTIONS, "-C", str(self.top), *arguments]
+        command = ["git", *self.options, "-C", str(self.top), *arguments]
         seconds = self.seconds if arguments[0] in ("fetch", "push") else LOCAL_SECONDS
         environment = {**self.environment, "GIT_INDEX_FILE": index} if index else self.environment
         try:
@@ -153,16 +153,16 @@ class Repository:
                 "a merge or rebase of git is unfinished here", "finish it first: git status"
             )
 
-    def list_unmerged(self, index: str) -> dict[str, dict[int, Blob]]:
-        """Return the versions of unmerged files: 1 base, 2 ours, 3 theirs."""
-        unmerged: dict[str, dict[int, Blob]] = {}
+    def list_files(self, index: str, option: str) -> dict[str, dict[int, Blob]]:
+        """Return the files of an index: 0 merged, or 1 base, 2 ours and 3 theirs."""
+        files: dict[str, dict[int, Blob]] = {}
         # A row: `100644 2cdcdb0… 2<tab>entries/2026-11/tea-4kq7tz.md`
-        for row in self.run("ls-files", "--unmerged", "-z", index=index).split("\0"):
+        for row in self.run("ls-files", option, "-z", index=index).split("\0"):
             details, _, path = row.partition("\t")
             if path:
                 mode, object_id, stage = details.split()
-                unmerged.setdefault(path, {})[int(stage)] = Blob(mode, object_id)
-        return unmerged
+                files.setdefault(path, {})[int(stage)] = Blob(mode, object_id)
+        return files
 
     def list_changes(self, base: str, target: str) -> dict[str, str]:
         """Return A, M, D or T for each path that two commits differ in."""
@@ -266,7 +266,7 @@ def explain_network_error(remote: str, error: GitError) -> MemError:
     if NEEDS_KEY.search(error.output):
         return UnavailableError(
             f"{remote} refused access: {error.reason}",
-            f"set up an SSH key or a credential helper, until this works: git ls-remote {remote}",
+            "set up an SSH key or a credential helper, until this works: git ls-remote ADDRESS",
         )
     return UnavailableError(
         f"cannot reach {remote}: {error.reason}",
@@ -292,21 +292,9 @@ def explain_local_error(repository: Repository, error: GitError) -> MemError:
     match = LOCKED.search(error.output)
     if not match:
         return RejectedError(f"git: {error.reason}")
-    lock = Path(repository.top, match[1])
-    with suppress(FileNotFoundError):  # its git has ended meanwhile
-        age = time.time() - lock.stat().st_mtime
-        if age > LOCK_SECONDS and not is_git_running(repository.top):
-            return BusyError(
-                "git was killed here and left a lock", f"delete it: rm {quote(str(lock))}"
-            )
-    return BusyError("another git process is running here", "run mem sync again when it has ended")
-
-
-def is_git_running(folder: Path) -> bool:
-    """Return whether a git process works in a folder, as far as Linux tells."""
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # the process has ended, or belongs to another user
-            is_git = (process / "comm").read_text().strip() == "git"
-            if is_git and (process / "cwd").resolve().is_relative_to(folder):
-                return True
-    return False
+    # Not deleted here: a person's `git commit` holds this lock while an editor is open.
+    lock = quote(str(Path(repository.top, match[1])))
+    return BusyError(
+        "another git process is running here, or was killed and left a lock",
+        f"run mem sync again; if no git is running here, first: rm {lock}",
+    )

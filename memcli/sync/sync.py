@@ -37,18 +37,24 @@ LAYOUT = re.compile(r"(?m)^layout: *(\w+)")
 
 
 def sync(
-    workspace: Workspace, remote: str = "", *, accept_rewrite: bool = False, dry_run: bool = False
+    workspace: Workspace,
+    remote: str = "",
+    *,
+    new_address: str = "",
+    accept_rewrite: bool = False,
+    dry_run: bool = False,
 ) -> SyncResult:
     """Exchange memories with a remote, by default that of the branch.
 
-    Raises UnavailableError if the remote cannot be reached, RejectedError if the remote or git
-    refuses, and BusyError. After an error, the changes of this machine stay committed.
+    `new_address` is that of `origin`, which becomes a remote if the exchange succeeds. Raises
+    UnavailableError if the remote cannot be reached, RejectedError if the remote or git refuses,
+    and BusyError. After an error, the changes of this machine stay committed.
     """
     workspace.ensure_machine()
     check_own_repository(workspace)
     if not workspace.is_trusted:
         raise RejectedError("this workspace is not trusted", "read it, then: mem trust")
-    repository = Repository(workspace)
+    repository = Repository(workspace, new_address)
     with hold_sync_lock(workspace):
         try:
             exchange = Exchange(workspace, repository, remote, accept_rewrite=accept_rewrite)
@@ -62,19 +68,12 @@ def sync_with_address(
     workspace: Workspace, address: str, *, accept_rewrite: bool = False
 ) -> SyncResult:
     """Exchange memories with an address, which becomes the remote origin if that succeeds."""
-    is_new = set_up_repository(workspace, address)
-    try:
-        return sync(workspace, "origin", accept_rewrite=accept_rewrite)
-    except BaseException:
-        # A wrong address would be in the way of the right one. If its host does not answer, people
-        # press Ctrl-C.
-        if is_new:
-            Repository(workspace).try_run("remote", "remove", "origin")
-        raise
+    new_address = set_up_repository(workspace, address)
+    return sync(workspace, "origin", new_address=new_address, accept_rewrite=accept_rewrite)
 
 
-def set_up_repository(workspace: Workspace, address: str) -> bool:
-    """Make the workspace a git repository with a remote, and return whether that is new."""
+def set_up_repository(workspace: Workspace, address: str) -> str:
+    """Make the workspace a git repository, and return the address if it is a new one."""
     if workspace.is_shared:
         check_own_repository(workspace)
     repository = Repository(workspace)
@@ -82,17 +81,14 @@ def set_up_repository(workspace: Workspace, address: str) -> bool:
         if not (workspace.root / ".git").exists():
             repository.run("init", "--quiet", "--initial-branch=main")
         known = repository.get_config("remote.origin.url")
-        if not known:
-            repository.run("remote", "add", "origin", address)
-            return True
-        if known != address:
-            raise RejectedError(
-                f"the remote origin has another address: {PASSWORD.sub('', known)}",
-                "git remote set-url origin ADDRESS",
-            )
-        return False
     except GitError as error:
         raise explain_local_error(repository, error) from None
+    if known and known != address:
+        raise RejectedError(
+            f"the remote origin has another address: {PASSWORD.sub('', known)}",
+            "git remote set-url origin ADDRESS",
+        )
+    return "" if known else address
 
 
 @contextmanager
@@ -333,6 +329,9 @@ class Exchange:
     def finish(self, ours: str, theirs: str, target: str) -> None:
         """Remember the common commit, index the received files, and report what changed."""
         workspace, repository, result = self.workspace, self.repository, self.result
+        # Not before: a wrong address would be in the way of the right one.
+        if repository.new_address:
+            repository.run("remote", "add", self.remote, repository.new_address)
         repository.run("update-ref", self.seen_reference, target)
         # Lets `git pull` and `git status` know the remote. An upstream that a person chose stays.
         if not repository.get_config(f"branch.{self.local_branch}.remote"):
