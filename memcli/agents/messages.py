@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -229,11 +229,27 @@ class Requests(NamedTuple):
     others: Sequence[Workspace]
     done: list[str]
     undone: list[str]
-    counts: Counter[tuple[str, str]]  # of memories, by action and option
+    # The number of the command that changed each memory, by option and action.
+    commands: dict[str, dict[str, list[int]]]
 
     def get_option(self, workspace: Workspace) -> str:
         """Return the option with which a command changes a workspace, or an empty string."""
         return " --scope user" if workspace.is_own and self.others else ""
+
+    def note_command(self, workspace: Workspace, action: str, number: int) -> None:
+        actions = self.commands.setdefault(self.get_option(workspace), {})
+        actions.setdefault(action, []).append(number)
+
+    def list_notices(self) -> Iterator[str]:
+        """Yield how many memories were changed in each way, and the commands that undo it."""
+        for option, actions in self.commands.items():
+            place = " in your own memory" if option else ""
+            is_single = len({number for numbers in actions.values() for number in numbers}) == 1
+            for action, numbers in actions.items():
+                undo = [f"mem undo {number}{option}" for number in dict.fromkeys(numbers)]
+                if is_single:
+                    undo = [f"mem undo{option}"]
+                yield f"{action} {count_noun(len(numbers), 'memory')}{place} ({', '.join(undo)})"
 
 
 def save_requests(
@@ -250,54 +266,64 @@ def save_requests(
     """
     from ..consolidate.rules import find_requests
 
-    requests = Requests(workspace, others, [], [], Counter())
-    problems = 0
-    for statement in find_requests(prompt):
-        try:
-            if statement.kind == "forget":
+    requests = Requests(workspace, others, [], [], {})
+    errors: list[MemError] = []
+    statements = find_requests(prompt)
+    # First, so that no text finds a memory that this prompt saves.
+    for statement in statements:
+        if statement.kind == "forget":
+            try:
                 forget_request(requests, statement.text)
-            else:
-                save_request(requests, statement, message, shown)
-        except MemError as error:
-            requests.undone.append(f"Not done: {error.message}")
-            problems += 1
+            except MemError as error:
+                errors.append(error)
+    wanted = [statement for statement in statements if statement.kind != "forget"]
+    try:
+        errors += save_statements(requests, wanted, message, shown) if wanted else []
+    except MemError as error:
+        errors.append(error)
+    requests.undone.extend(f"Not done: {error.message}" for error in errors)
     lines = [*requests.done, *requests.undone]
     if not lines:
         return RequestResult()
-    if not problems:
+    if not errors:
         # A consolidation would otherwise carry them out again, even if the user undoes them.
         session, _, message_id = message.partition("#")
         append_events(workspace, session, [{"type": ANSWERED, "message": message_id}])
     from ..recall import render_context, render_line
 
-    notices = []
-    for (action, option), count in requests.counts.items():
-        place = " in your own memory" if option else ""
-        notices.append(f"{action} {count_noun(count, 'memory')}{place} (mem undo{option})")
     about = "Result of the user's request to remember or forget:"
     return RequestResult(
         render_context([f"- {render_line(line)}" for line in lines], about),
-        f"mem: {'; '.join([*notices, *requests.undone])}",
+        f"mem: {'; '.join([*requests.list_notices(), *requests.undone])}",
     )
 
 
-def save_request(requests: Requests, statement: "Statement", message: str, shown: Shown) -> None:
+def save_statements(
+    requests: Requests, statements: Sequence["Statement"], message: str, shown: Shown
+) -> list[MemError]:
+    """Save the user's statements in one command, and return the errors of rejected ones."""
     from ..reconcile import Draft, write_memories
 
-    draft = Draft(
-        statement.text,
-        type=statement.type,
-        source="user",
-        project=statement.project,
-        sources=(message,),
-    )
-    outcome = write_memories(requests.workspace, [draft], actor="person")[0][0]
-    if outcome.error is not None:
-        raise outcome.error
-    # The agent reads it in the prompt, so it needs no reminder.
-    shown.add(statement.text, outcome.id, stays=True)
-    requests.done.append(f"{outcome.action} {outcome.short_id}: {outcome.text}")
-    requests.counts["saved", requests.get_option(requests.workspace)] += 1
+    drafts = [
+        Draft(
+            statement.text,
+            type=statement.type,
+            source="user",
+            project=statement.project,
+            sources=(message,),
+        )
+        for statement in statements
+    ]
+    errors = []
+    for outcome in write_memories(requests.workspace, drafts, actor="person")[0]:
+        if outcome.error is not None:
+            errors.append(outcome.error)
+            continue
+        # The agent reads it in the prompt, so it needs no reminder.
+        shown.add(outcome.text, outcome.id, stays=True)
+        requests.done.append(f"{outcome.action} {outcome.short_id}: {outcome.text}")
+        requests.note_command(requests.workspace, "saved", outcome.undo)
+    return errors
 
 
 def forget_request(requests: Requests, text: str) -> None:
@@ -315,7 +341,7 @@ def forget_request(requests: Requests, text: str) -> None:
         option = requests.get_option(place)
         for outcome in found.outcomes:
             requests.done.append(f"forgot {outcome.short_id}")
-            requests.counts["forgotten", option] += 1
+            requests.note_command(place, "forgotten", found.result.number)
         label = "in the shared memory" if is_closed else "perhaps this one"
         for item in found.candidates:
             command = f"mem forget {item.short_id}{option}"

@@ -229,16 +229,13 @@ def build_groups(
     )
 
 
-def build_history_text(messages: Sequence[Message], withdrawn: Sequence[str] = ()) -> str:
-    """Return the sentences worth a place in the history, one after the other.
-
-    `withdrawn` are statements that the user has undone.
-    """
+def build_history_text(messages: Sequence[Message]) -> str:
+    """Return the sentences worth a place in the history, one after the other."""
     size = sum(len(message.text.encode("utf-8", "replace")) for message in messages)
     budget = min(max(SHARE * size, SHORTEST_RECORD), LONGEST_RECORD)
     chosen = []
     known: list[set[str]] = []
-    for sentence in sorted(score_sentences(messages, withdrawn), key=rank_sentence):
+    for sentence in sorted(score_sentences(messages), key=rank_sentence):
         if budget < SHORTEST_SENTENCE:
             break
         words = find_content(sentence.text)
@@ -256,17 +253,18 @@ def rank_sentence(sentence: ScoredSentence) -> tuple[float, int]:
     return -sentence.score / sentence.get_size() ** 0.5, sentence.position
 
 
-def score_sentences(
-    messages: Sequence[Message], withdrawn: Sequence[str]
-) -> Iterator[ScoredSentence]:
+def score_sentences(messages: Sequence[Message]) -> Iterator[ScoredSentence]:
     """Yield the user's statements and the other sentences that say something."""
     statements: dict[str, list[str]] = {}
     corrected = set()
-    forgotten: list[str] = []
+    answered = {message.id for message in messages if message.is_answered}
+    left_out: list[str] = []
     for statement in find_statements(messages):
-        if statement.kind == "forget" or statement.text in withdrawn:
-            # "Forget that we use helm" does not say that we use helm.
-            forgotten.append(statement.text.rstrip(".").casefold())
+        # The prompt hook has saved a memory, and undoing that must not leave its sentence here.
+        is_saved = statement.kind == "request" and statement.message_id in answered
+        # "Forget that we use helm" does not say that we use helm.
+        if is_saved or statement.kind == "forget":
+            left_out.append(statement.text.rstrip(".").casefold())
             continue
         statements.setdefault(statement.message_id, []).append(statement.text)
         corrected.add(format_sentence(statement.corrects))
@@ -285,7 +283,9 @@ def score_sentences(
                 is_asked = True
                 continue
             text = format_sentence(body.replace("**", ""))
-            if any(passage in text.casefold() for passage in forgotten):
+            said = text.rstrip(".").casefold()
+            # A statement can be several sentences long.
+            if any(passage in said or said in passage for passage in left_out):
                 continue
             whole = next((whole for whole in stated if text in whole), "")
             if whole:

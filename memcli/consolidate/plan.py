@@ -14,7 +14,6 @@ from ..formats import (
     CONTROL,
     TYPES,
     Message,
-    build_words_digest,
     cut_middle,
     find_words,
     parse_time,
@@ -93,6 +92,8 @@ ORDER_TO_AGENT = re.compile(
 )
 # Models copy `[2026-11-28 14:05] ` from the conversation, and mem adds the time of the record.
 OWN_TIME = re.compile(r"^\s*\[\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d[^\]]*)?\]\s*")
+# The user may have undone them since.
+ANSWERED_NOTE = " (its requests to remember or forget are done: leave them out)"
 FALLBACK_MARK = "[raw-fallback]"
 FALLBACK_MESSAGES = 10
 FALLBACK_CHARACTERS = 200  # of each message
@@ -141,7 +142,8 @@ def format_conversation(batch: Batch, zone: tzinfo) -> str:
         time = f"[{moment.astimezone(zone):%Y-%m-%d %H:%M}] " if moment else ""
         number = f"#{numbers[id(item)]} " if item.speaker != TOOL else ""
         text = cut_middle(item.text, LONGEST_MESSAGE // 2, LONGEST_MESSAGE // 2, "\n[…]\n")
-        lines.append(f"{number}{time}{item.speaker}: {text}")
+        note = ANSWERED_NOTE if item.is_answered else ""
+        lines.append(f"{number}{time}{item.speaker}{note}: {text}")
     return "\n".join(lines)
 
 
@@ -415,25 +417,9 @@ def find_open_statements(batch: Batch) -> list[Statement]:
     ]
 
 
-def find_withdrawn(workspace: Workspace, batch: Batch) -> list[str]:
-    """Return the statements that the prompt hook saved and that are no longer memories."""
-    answered = {message.id for message in batch.messages if message.is_answered}
-    if not answered:
-        return []
-    index = open_index(workspace)
-    return [
-        item.text
-        for item in find_statements(batch.messages)
-        if item.message_id in answered
-        and item.kind == "request"
-        and not index.list_entries("same_words = ?", (build_words_digest(item.text),))
-    ]
-
-
 def build_plan_by_rules(workspace: Workspace, batch: Batch) -> Plan:
     """Return the plan by rules: explicit statements, and the conversation's sentences."""
-    withdrawn = find_withdrawn(workspace, batch)
-    plan = Plan("rules", build_history_text(batch.messages, withdrawn))
+    plan = Plan("rules", build_history_text(batch.messages))
     messages = {message.id: message for message in batch.messages}
     for statement in find_open_statements(batch):
         if statement.kind == "forget":

@@ -170,6 +170,9 @@ def test_requests_are_saved_and_undone_as_the_users_own(tmp_path: Path) -> None:
     assert "The customer is Acme." in get_context(answer)
     environment = {"HOME": str(tmp_path / "home")}
     assert run_mem(tmp_path, "ls", "--source", "user", **environment)[1].count("mem_") == 2
+    assert run_mem(tmp_path, "undo", **environment)[0] == 0
+    assert run_mem(tmp_path, "ls", **environment)[0] == 1
+    assert run_mem(tmp_path, "undo", "--redo", **environment)[0] == 0
     answer = send(tmp_path, "UserPromptSubmit", prompt="Forget that the customer is Acme.")
     assert answer["systemMessage"] == "mem: forgotten 1 memory (mem undo)"
     assert run_mem(tmp_path, "undo", **environment)[0] == 0
@@ -188,6 +191,33 @@ def test_an_undone_request_is_not_carried_out_again(tmp_path: Path) -> None:
     assert "7000" in listed and "Acme" not in listed
     history = [path.read_text() for path in workspace.root.glob("HISTORY*")]
     assert not any("Acme" in text for text in history)
+
+
+def test_several_commands_of_a_prompt_are_undone_by_their_numbers(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    run_mem(tmp_path, "write", "The cache is in S3.")
+    secret = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
+    prompt = "Remember: the cache is in GCS. Forget that the cache is in S3."
+    answer = send(tmp_path, "UserPromptSubmit", prompt=f"{prompt} Remember: I am {secret}")
+    done, rejected = answer["systemMessage"].split("; Not done: ")
+    assert done == "mem: forgotten 1 memory (mem undo 2); saved 1 memory (mem undo 3)"
+    assert "GitHub" in rejected
+    for number in ("2", "3"):
+        assert run_mem(tmp_path, "undo", number)[0] == 0
+    assert run_mem(tmp_path, "ls")[1].count("mem_") == 1
+
+
+def test_a_request_leaves_no_line_in_the_history(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    prompt = "Remember that the staging db is on quillon. It is behind the VPN."
+    send(tmp_path, "UserPromptSubmit", prompt=prompt)
+    send(tmp_path, "UserPromptSubmit", prompt="Where are the invoices?")
+    send(tmp_path, "Stop", last_assistant_message="The invoices are in the table billing_2026.")
+    assert run_mem(tmp_path, "consolidate", "--all")[0] == 0
+    assert run_mem(tmp_path, "undo", "1")[0] == 0
+    history = next(workspace.root.glob("HISTORY*")).read_text()
+    assert "invoices" in history
+    assert "quillon" not in history and "VPN" not in history
 
 
 def test_a_request_on_a_new_topic_is_shown_once(tmp_path: Path) -> None:
