@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,25 @@ def test_wrong_arguments_are_errors_of_mem(tmp_path: Path) -> None:
     assert [entry.id for entry in memcli.list_memories(workspace)] == [only.id]
     # A value that is empty counts as absent.
     assert write(workspace, "The pool is open.", tags=None, updated_at="").action == "saved"
+
+
+def test_a_workspace_belongs_to_the_thread_that_opened_it(tmp_path: Path) -> None:
+    workspace = open_test_workspace(tmp_path)
+    only = write(workspace, "Staging listens on port 6543.")
+    calls: list[Callable[[], object]] = [
+        lambda: search(workspace, "staging"),
+        lambda: write(workspace, "The pool is open."),
+        lambda: memcli.read_memory(workspace, only.id),
+        lambda: memcli.forget(workspace, [only.id]),
+        lambda: memcli.build_context(workspace),
+    ]
+    with ThreadPoolExecutor(1) as executor:
+        for call in calls:
+            with pytest.raises(UsageError, match="another thread uses this workspace"):
+                executor.submit(call).result()
+        other = executor.submit(open_test_workspace, tmp_path).result()
+        assert executor.submit(search, other, "staging").result()[0].id == only.id
+    assert search(workspace, "staging", limit=1)[0].id == only.id
 
 
 def test_unknown_names_are_errors_of_mem(tmp_path: Path) -> None:

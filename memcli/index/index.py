@@ -308,7 +308,7 @@ def open_index(
     """Return the index of a workspace, in step with the files by default."""
     workspace.ensure_machine()
     unfinished = recover(workspace) if refresh_first else ""
-    index = workspace.resources.get("index")
+    index: Index | None = workspace.resources.get("index")
     if index is None:
         folder = workspace.machine.folder
         if folder is not None and not folder.is_dir():
@@ -316,9 +316,17 @@ def open_index(
                 folder.mkdir(parents=True, mode=0o700)
             except OSError:
                 folder = None  # a sandbox, or a full disk: the index lives in memory
-        index = workspace.resources["index"] = Index(workspace, open_database(folder))
+        # Of two threads that open it in the same moment, the first one goes on.
+        index = workspace.resources.setdefault("index", Index(workspace, open_database(folder)))
         if workspace.context.cleanups is not None:
             workspace.context.cleanups.append(lambda: close_index(workspace))
+    try:
+        index.database.connection.cursor()
+    except sqlite3.ProgrammingError:
+        # SQLite refuses a connection in any thread except the one that opened it.
+        raise UsageError(
+            "another thread uses this workspace", "open one in each thread: open_workspace()"
+        ) from None
     if unfinished:
         index.messages.append(unfinished)
     if refresh_first:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import get_ident
 from typing import NamedTuple, TypeVar
 
 from ..errors import ChangedError, MemError, OutsideError, RejectedError
@@ -397,9 +398,9 @@ def hold_lock(workspace: Workspace, seconds: float = LOCK_SECONDS) -> Iterator[P
     """Hold the workspace's lock. First revert the changes of a killed command.
 
     Yields the folder of the undo log, or None without one. Raises BusyError after some seconds.
-    A function that holds the lock may call another one that takes it.
+    A function that holds the lock may call another one that takes it. Another thread has to wait.
     """
-    if workspace.resources.get("holds lock"):
+    if workspace.resources.get("holds lock") == get_ident():
         yield find_log_folder(workspace)
         return
     try:
@@ -408,7 +409,7 @@ def hold_lock(workspace: Workspace, seconds: float = LOCK_SECONDS) -> Iterator[P
     except OSError as error:
         reason = f"cannot write to {workspace.root}: {error.strerror}"
         raise RejectedError(reason, "an agent's sandbox may forbid it: use the MCP tool") from None
-    workspace.resources["holds lock"] = True
+    workspace.resources["holds lock"] = get_ident()
     try:
         log_folder = find_log_folder(workspace)
         if log_folder is not None:
@@ -417,7 +418,7 @@ def hold_lock(workspace: Workspace, seconds: float = LOCK_SECONDS) -> Iterator[P
                 finish_purges(workspace, log_folder)
         yield log_folder
     finally:
-        workspace.resources["holds lock"] = False
+        del workspace.resources["holds lock"]
         workspace.resources.pop("forgotten texts", None)  # of the gate
         os.close(lock)
 
