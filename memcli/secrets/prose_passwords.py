@@ -36,6 +36,11 @@ _EAST_ASIAN = "\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 _QUESTION = r"[^\n?？]{0,80}[?？][ \t*_\"'”»]{0,4}$|[^\n.?]{0,60}:[ \t*]{0,3}$"
 # "Please send me the admin password."
 _TELL = r"\b(?:tell|give|send|enter|type|share|need|provide|nenn|gib|sag|schick|dime|donne|envoie|dimmi|geef|podaj)"
+# A text with a password that no word announces has one of these. This test is fast.
+_DOORS = (
+    *("login", "log in", "log-in", "logged in", "sign in", "signed in", "sign-in"),
+    *("anmeld", "einlogg", "wifi", "wi-fi", "wlan"),
+)
 # "Which password manager do you use?" asks for a name.
 _NO_ANSWER = (
     r"[ \t-]?(?:manager|hash|store|digest|polic|field|generator|vault|reset|provider|prompt|type|kdf|algorithm|length|"
@@ -58,6 +63,7 @@ def find_prose_passwords(text: str, low: str) -> Iterator[Span]:
         ]
         yield from ((*span, "password") for span in spans if span)
     yield from ((*span, "password") for span in find_login_pairs(text, low))
+    yield from ((*span, "password") for span in find_unnamed_passwords(text, low))
 
 
 def find_announcements(low: str) -> Iterator[tuple[int, int]]:
@@ -103,6 +109,17 @@ def find_login_pairs(text: str, low: str) -> Iterator[tuple[int, int]]:
             )
             if is_jumbled(value) or (is_cased and is_mixed(value)):
                 yield match.start(name), match.start(name) + len(value)
+
+
+def find_unnamed_passwords(text: str, low: str) -> Iterator[tuple[int, int]]:
+    """Yield passwords that no word announces, as in `log in with anna / …`, `the wifi is …`."""
+    if any(word in low for word in _DOORS):
+        for match in _pattern("unnamed").finditer(text):
+            value = strip_end(match["pair"] or match["wifi"])
+            # Names of networks and products have digits too, but no sign between two letters.
+            if compiled(r"\w[!$^*]+\w").search(value) and is_password(value):
+                start = match.start("pair" if match["pair"] else "wifi")
+                yield start, start + len(value)
 
 
 def find_values_after(text: str, end: int) -> Iterator[tuple[int, int]]:
