@@ -1,14 +1,14 @@
 """Write mem's plugin: one folder for Claude Code, Agent Plugins and the MCP registry.
 
-Usage: python man/plugin.py [FOLDER]
-
-The folder, build/plugin by default, is a Claude Code plugin and its marketplace (.claude-plugin/,
-hooks/) and an Agent Plugin 1.0.0 (plugin.json, mcp.json, skills/). It has the bundle for desktop
-apps (mem.mcpb) and the description for the MCP registry (server.json). Hooks, tools and commands
-come from mem's own tables.
+The folder is a Claude Code plugin and its marketplace (.claude-plugin/, hooks/) and an Agent
+Plugin 1.0.0 (plugin.json, mcp.json, skills/). It has the bundle for desktop apps (mem.mcpb) and
+the description for the MCP registry (server.json). Hooks, tools and commands come from mem's own
+tables.
 """
 
+import argparse
 import json
+import os
 import shutil
 import sys
 import tomllib
@@ -38,7 +38,10 @@ ABOUT = {
 }
 STANDARD = "https://agent-plugins.org/schemas/1.0.0"
 REGISTRY_SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
-NOT_INSTALLED = f"mem is not installed, so there is no memory: pipx install {PACKAGE}"
+# Also true after the package is published.
+NOT_INSTALLED = (
+    f"{NAME} is not installed, so there is no memory. In the repository of {NAME}: pipx install ."
+)
 SKILL_TEXT = f"""\
 ---
 name: {SKILL}
@@ -65,8 +68,9 @@ README_TEXT = f"""\
 
 {PROJECT["description"]}
 
-The plugin needs the `{NAME}` command: `pipx install {PACKAGE}`. Then create a memory in your
-project with `mem init`, or one for all projects with `mem init --scope user`.
+The plugin needs the `{NAME}` command. To install it, run `pipx install .` in the repository of
+{NAME}. Then create a memory in your project with `{NAME} init`, or one for all projects with
+`{NAME} init --scope user`.
 
 ## Claude Code
 
@@ -105,7 +109,17 @@ BUNDLED = ("pyproject.toml", "README.md", "LICENSE")
 
 def main() -> int:
     """Write the folder, and print its path."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build" / "plugin"
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    default = ROOT / "build" / "plugin"
+    parser.add_argument(
+        "folder", type=Path, nargs="?", default=default, help="is replaced (default: %(default)s)"
+    )
+    folder = parser.parse_args().folder
+    # A wrong name must not delete somebody's files.
+    if folder.exists() and os.listdir(folder) and not (folder / ".claude-plugin").exists():
+        parser.error(f"{folder} has other files")
     shutil.rmtree(folder, ignore_errors=True)
     for path, text in build_files().items():
         file = folder / path

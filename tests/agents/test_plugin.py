@@ -69,6 +69,20 @@ def test_the_start_says_that_mem_is_missing(plugin: Path) -> None:
     assert json.loads(done.stdout)["systemMessage"].startswith("mem is not installed")
 
 
+@pytest.mark.parametrize("option, code", [("--help", 0), ("folder", 2)])
+def test_help_and_a_folder_of_other_files_write_nothing(
+    tmp_path: Path, option: str, code: int
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/thesis.txt").touch()
+    command = [sys.executable, ROOT / "man/plugin.py", option]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == code and "usage:" in done.stdout + done.stderr
+    assert os.listdir(tmp_path) == ["folder"]
+    assert os.listdir(tmp_path / "folder") == ["thesis.txt"]
+
+
 def test_the_skill_is_named_after_its_folder(plugin: Path) -> None:
     (path,) = plugin.glob("skills/*/SKILL.md")
     fields = parse(path.read_text("utf-8")).fields
