@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         show_to_git,
     )
     from .machine import LOG, NICENESS, Machine, make_mem_folder
-    from .obsidian import find_tags, find_title, read_excluded, render_canvas
+    from .obsidian import TEMPLATE_SETTINGS, find_tags, find_title, read_excluded, render_canvas
     from .sessions import (
         ARCHIVE,
         EVENTS,
@@ -120,7 +120,7 @@ __getattr__ = import_lazily(
             "choose_place create_workspace hide_from_git show_to_git"
         ),
         "machine": "LOG NICENESS Machine make_mem_folder",
-        "obsidian": "find_tags find_title read_excluded render_canvas",
+        "obsidian": "TEMPLATE_SETTINGS find_tags find_title read_excluded render_canvas",
         "sessions": (
             "ARCHIVE EVENTS METADATA Session append_events build_mask "
             "change_metadata count_events cut_masked find_events_file "

@@ -8,7 +8,11 @@ from typing import Any
 
 from .files import read_small_text
 
-FOLDER = ".obsidian"
+# The settings of Obsidian and of its plugin Templater, with the key of the folder with templates.
+TEMPLATE_SETTINGS = {
+    ".obsidian/templates.json": "folder",
+    ".obsidian/plugins/templater-obsidian/data.json": "templates_folder",
+}
 DEFAULT_DAY = "YYYY-MM-DD"
 # `#123` is not a tag, and neither is `#top` in an address.
 TAG = re.compile(r"(?:^|(?<=\s))#([\w/-]*[^\W\d][\w/-]*)")
@@ -21,10 +25,10 @@ DAY_PART = re.compile(
 SUFFIXES = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd", 31: "st"}
 
 
-def read_obsidian_settings(root: Path, name: str) -> dict[str, Any]:
-    """Return the settings in a file of `.obsidian`, as far as it is readable."""
+def read_obsidian_settings(root: Path, path: str) -> dict[str, Any]:
+    """Return the settings in a file of a vault, as far as it is readable."""
     try:
-        data = json.loads(read_small_text(root / FOLDER / name) or "{}")
+        data = json.loads(read_small_text(root / path) or "{}")
     except (ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}
@@ -32,7 +36,7 @@ def read_obsidian_settings(root: Path, name: str) -> dict[str, Any]:
 
 def find_daily_note(root: Path, day: datetime) -> str:
     """Return the path of a day's note, empty for unknown settings."""
-    settings = read_obsidian_settings(root, "daily-notes.json")
+    settings = read_obsidian_settings(root, ".obsidian/daily-notes.json")
     name = format_day(str(settings.get("format") or DEFAULT_DAY), day)
     folder = str(settings.get("folder") or "").strip("/")
     path = PurePosixPath(folder, f"{name}.md")
@@ -74,9 +78,12 @@ def format_day(pattern: str, day: datetime) -> str:
 def read_excluded(root: Path) -> list[str]:
     """Return patterns of templates and of the notes that Obsidian excludes."""
     # A template has placeholders such as {{title}} in the place of facts.
-    folder = str(read_obsidian_settings(root, "templates.json").get("folder") or "").strip("/")
-    filters = read_obsidian_settings(root, "app.json").get("userIgnoreFilters")
-    names = [f"/{folder}/"] if folder else []
+    names = []
+    for path, key in TEMPLATE_SETTINGS.items():
+        folder = str(read_obsidian_settings(root, path).get(key) or "").strip("/")
+        if folder:
+            names.append(f"/{folder}/")
+    filters = read_obsidian_settings(root, ".obsidian/app.json").get("userIgnoreFilters")
     for text in filters if isinstance(filters, list) else ():
         # A text between slashes is a regular expression, which mem does not apply.
         if isinstance(text, str) and text.strip("/\n") and not text.startswith("/"):

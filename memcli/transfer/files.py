@@ -37,7 +37,16 @@ from ..formats import (
 )
 from ..index import Index, IndexedEntry
 from ..reconcile import Draft, build_inbox_entry, can_replace, find_same_key, supersede
-from ..store import ARCHIVE, EVENTS, METADATA, Append, ChangeGroup, Replace, read_file
+from ..store import (
+    ARCHIVE,
+    EVENTS,
+    METADATA,
+    TEMPLATE_SETTINGS,
+    Append,
+    ChangeGroup,
+    Replace,
+    read_file,
+)
 from .items import HEAD, BadItem, Item, ReadAgain, Source, TransferFile
 
 LARGEST_FILE = 32 * 1024 * 1024  # bytes of a note
@@ -59,12 +68,6 @@ ZIP_ERRORS = (
     ValueError,
 )
 SYSTEM_FOLDERS = ("__MACOSX",)
-# The settings of Obsidian and of its plugin Templater, with the key of the folder with templates.
-# They are the only files that mem reads in hidden folders.
-TEMPLATE_SETTINGS = {
-    ".obsidian/templates.json": "folder",
-    ".obsidian/plugins/templater-obsidian/data.json": "templates_folder",
-}
 # The folder of each kind of file in a standard workspace. Other kinds are at the top.
 FOLDERS = {"entry": "entries/", "note": "notes/", "session": "sessions/", "inbox": "inbox/"}
 # Where a record of the history or a note begins.
@@ -139,6 +142,7 @@ def walk_folder(root: Path) -> Iterator[str]:
     Links to folders are not followed.
     """
     for folder, names, files in os.walk(root):
+        # The only files that mem reads in hidden folders.
         for name in TEMPLATE_SETTINGS:
             path = os.path.join(folder, name)
             if os.path.isfile(path):
