@@ -8,6 +8,7 @@ import fcntl
 import os
 import re
 import time
+import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -119,6 +120,8 @@ def read_patterns(root: Path, name: str = IGNORE_FILE) -> tuple[str, ...]:
 def is_ignored(patterns: Iterable[str], path: str) -> bool:
     """Return whether the last pattern that matches a path leaves it out."""
     ignored = False
+    # macOS lists é as e and an accent, in another Unicode form than most editors write.
+    path = unicodedata.normalize("NFC", path)
     # The last match wins, as in .gitignore.
     for pattern in patterns:
         is_negated = pattern.startswith("!")
@@ -132,6 +135,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Return the expression of a pattern. It matches a file, or a folder above it."""
     if pattern.count("*") > MOST_WILDCARDS:
         return NOTHING
+    pattern = unicodedata.normalize("NFC", pattern)
     start = "(?:^|/)" if "/" not in pattern.rstrip("/") else "^"
     parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]]+\])", pattern.strip("/"))
     wildcards = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}

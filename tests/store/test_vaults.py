@@ -34,9 +34,9 @@ NOTES = {
     "Broken.canvas": "{",
     "People.base": "views:\n  - type: table\n",
     ".obsidian/daily-notes.json": '{"folder": "Daily", "format": "YYYY/MM-DD dddd"}',
-    "Sjabloner/møte.md": "Hello <% tp.file.title %>, descale it.\n",
+    "Modèles/t.md": "Hello <% tp.file.title %>, descale it.\n",
     ".obsidian/templates.json": '{"folder": "Templates"}',
-    ".obsidian/plugins/templater-obsidian/data.json": '{"templates_folder": "/Sjabloner"}',
+    ".obsidian/plugins/templater-obsidian/data.json": '{"templates_folder": "/Mode\\u0300les"}',
     ".obsidian/app.json": '{"userIgnoreFilters": ["Private/", "/^.*x/", 3]}',
 }
 
