@@ -9,7 +9,7 @@ from ..api import Context, UsageError, Workspace, open_all
 from ..formats import is_id
 from ..index import build_filter, check_type, open_index
 from ..search.search import Hit, SearchOptions, search
-from .terminal import Result
+from .terminal import Result, cut_path
 
 SEARCH_FIELDS = tuple(Hit.__dataclass_fields__)
 MODES = ("hybrid", "keyword", "vector")
@@ -118,7 +118,10 @@ def format_hit(workspace: Workspace, hit: Hit, mark: str, explain: bool) -> list
         if hit.newer
         else "",
     ]
-    lines = [hit.text, "  " + " · ".join(part for part in details if part)]
+    head = "  " + " · ".join(part for part in details if part)
+    # A line that wraps is hard to scan. In a pipe and in JSON, the path is whole.
+    room = len(location) - max(0, len(head) - workspace.context.width)
+    lines = [hit.text, head.replace(location, cut_path(location, room))]
     if explain:
         parts = ", ".join(f"{name} {value:.2f}" for name, value in hit.parts.items() if value)
         lines.append(f"  relevance {hit.relevance:.2f}: {parts}")

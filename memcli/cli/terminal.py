@@ -19,7 +19,7 @@ BOLD, PLAIN = "\033[1m", "\033[0m"
 PROGRESS_DELAY = 2.0  # seconds until progress is shown
 PROGRESS_INTERVAL = 0.1  # seconds between two updates
 BAR_WIDTH = 24
-
+SHORTEST_PATH = 24  # characters of a path that was cut
 
 # Names that other programs give to our commands.
 OTHER_NAMES = {
@@ -302,6 +302,16 @@ def shorten_path(context: Context, path: str) -> str:
     """Return a path with ~ for the home folder."""
     home = context.environment.get("HOME", "")
     return f"~{path[len(home) :]}" if home and path.startswith(f"{home}/") else path
+
+
+def cut_path(path: str, length: int) -> str:
+    """Return a path with an ellipsis in its middle if it is longer than `length`."""
+    # On a narrow terminal the line wraps, but the path still names the file.
+    length = max(length, SHORTEST_PATH)
+    if len(path) <= length:
+        return path
+    half = length // 2
+    return f"{path[: length - half - 1]}…{path[-half:]}"
 
 
 def format_cell(cell: Any) -> str:

@@ -36,6 +36,18 @@ def test_write_names_the_memories_that_it_concerns(tmp_path: Path) -> None:
     assert messages == f"mem: replaces: The port is 6543.  ({old[1][-6:]})\n"
 
 
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_long_path_is_whole_in_a_pipe_and_fits_on_a_terminal(tmp_path: Path, width: int) -> None:
+    path = f"entries/{'garden/' * 12}heat-pump.md"
+    put(make_workspace(tmp_path), path, "The heat pump hums.\n")
+    assert path in run_mem(tmp_path, "search", "heat pump")[1].split("\t")
+    context = make_context(tmp_path)._replace(is_terminal=True, width=width)
+    run(context, ["search", "heat pump"])
+    line = context.stdout.getvalue().splitlines()[1]  # type: ignore[attr-defined]
+    assert len(line) == width
+    assert line.startswith("  fact · ") and line.endswith("/heat-pump.md")
+
+
 def test_a_text_in_a_pipe_needs_a_dash(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     code, output, messages = run_mem(tmp_path, "write", stdin="Tea at four.\n")
