@@ -59,8 +59,8 @@ if (search) {
   search.addEventListener("input", updateSoon);
   search.addEventListener("submit", openFirst);
   search.querySelector("button").hidden = true;
-  const end = search.q.value.length;
-  search.q.setSelectionRange(end, end);
+  // In an empty field, it would lay out the page before its fonts have arrived.
+  if (search.q.value) search.q.setSelectionRange(search.q.value.length, search.q.value.length);
 }
 
 function moveFocus(step) {
