@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).with_name("templates")
 # By the exit code of an error.
 STATUSES = {2: 400, 4: 404, 5: 409, 6: 503, 75: 503}
+NOT_TRUSTED = '<span class="mark" title="Its text does not count as yours: mem trust">not trusted</span>'
 MINUTE = "%Y-%m-%d %H:%M"
 TABS = ("memories", "review", "days", "changes", "insights")
 DONE = {
@@ -113,6 +114,11 @@ def link(address: str, label: Content) -> Html:
 
 def link_button(address: str, label: str) -> Html:
     return fill('<a class="button" href="{}">{}</a>', address, label)
+
+
+def render_empty(text: str) -> Html:
+    """Return the text of a view without content."""
+    return fill('<p class="empty">{}</p>', text)
 
 
 def render_options(values: Iterable[str], chosen: str, nothing: str) -> list[Html]:
@@ -278,15 +284,16 @@ def render_tab(request: Request, name: str, current: str) -> Html:
     return fill('<a href="{}"{}>{}</a>', request.build_address(name), mark, label)
 
 
-def render_workspaces(request: Request) -> list[Html]:
+def render_workspaces(request: Request) -> list[Content]:
     """Return the name of the workspace, and a link to the other one."""
-    names = []
+    names: list[Content] = []
     for number, workspace in enumerate(request.workspaces):
         root = workspace.root
         folder = root.parent if root.name == "memory" else root
         name = "Your own" if workspace.is_own else folder.name
         if number == request.number:
             names.append(fill('<b title="{}">{}</b>', str(root), name))
+            names.append(None if workspace.is_trusted else Html(NOT_TRUSTED))
         else:
             names.append(link(request.build_address("memories", w=number), name))
     return names

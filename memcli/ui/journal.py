@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from contextlib import suppress
 from datetime import date
 from difflib import unified_diff
 
@@ -11,18 +10,15 @@ from ..index import ForgottenTexts, open_index, parse_file
 from ..store import (
     Change,
     Record,
-    find_log_folder,
     find_undone_numbers,
     read_log,
-    read_record,
 )
-from ..upkeep.memory_history import Event, find_events, is_about
+from ..upkeep.memory_history import find_events, is_about
 from ..upkeep.statistics import count_everything, count_pending, count_usage
 from .html import (
     MINUTE,
     Content,
     Html,
-    OpenFile,
     Page,
     Request,
     build_sheet,
@@ -31,6 +27,7 @@ from .html import (
     fill_each,
     link_button,
     link_memory,
+    render_empty,
     render_markdown,
     render_undo,
 )
@@ -40,7 +37,7 @@ CHANGES = 25  # commands on a page
 FILES = 20  # of a command, whose texts are shown
 # Characters of a command that are shown. Their gate takes 60 ms.
 LONGEST = 100_000
-MOST_LINES = 8  # that are shown without a click
+MOST_LINES = 6  # that are shown without a click; a new memory has more
 Passage = tuple[str, str, str]
 """The kind of a text, the text, and the path of its file."""
 
@@ -56,7 +53,7 @@ def show_days(request: Request) -> Page:
         passages = [render_passage(request, *passage) for passage in days[day]]
         sections.append(fill('<section class="day"><h2>{}</h2>{}</section>', day, passages))
     if not sections:
-        sections.append(Html('<p class="empty">No history yet.</p>'))
+        sections.append(render_empty("No history yet."))
     if len(chosen) > DAYS:
         address = request.build_address("days", before=chosen[DAYS - 1])
         sections.append(link_button(address, "Earlier days"))
@@ -110,7 +107,7 @@ def show_changes(request: Request) -> Page:
         is_undone = record.number in undone
         rows.append(render_change(request, record, texts, is_undone=is_undone))
     if not rows:
-        return build_sheet("Changes", "No changes yet on this machine.")
+        return build_sheet("Changes", render_empty("No changes yet on this machine."))
     more = None
     if len(chosen) > CHANGES:
         address = request.build_address("changes", before=chosen[CHANGES - 1].number)
@@ -194,35 +191,27 @@ def render_lines(path: str, lines: list[str]) -> Html:
 
 
 def show_history(request: Request) -> Page:
-    """Show what happened to a memory."""
+    """Show what happened to a memory, with the lines that changed."""
     file = request.open_file()
+    workspace = request.workspace
     forgotten = load_forgotten(request)
+    entry_id = file.entry.id if file.entry else ""
+    commands = {record.number: record.changes for record in read_log(workspace)}
     rows = []
-    for event in find_events(request.workspace, file.named):
-        time = request.workspace.format_local(event.time, MINUTE) or event.time
-        texts = render_texts(request, find_changes(request, file, event), forgotten)
+    for event in find_events(workspace, file.named):
+        time = workspace.format_local(event.time, MINUTE) or event.time
+        changes = [
+            change
+            for change in commands.get(event.number, ())
+            if is_about(workspace, change, file.path, entry_id)
+        ]
+        texts = render_texts(request, changes, forgotten)
         template = "<li><time>{}</time><div><b>{}</b> {}{}</div></li>"
         rows.append(fill(template, time, event.action, event.text, texts))
     subject = file.entry.summary if file.entry else file.path
-    events = fill('<ul class="events">{}</ul>', rows) if rows else "No changes are known."
-    return build_sheet(
-        "History", fill("<p>{}</p>", link_memory(request, file.path, subject)), events
-    )
-
-
-def find_changes(request: Request, file: OpenFile, event: Event) -> list[Change]:
-    """Return the changes of a file at an event, which may have had another name then."""
-    folder = find_log_folder(request.workspace)
-    if not folder or not event.number:
-        return []
-    entry_id = file.entry.id if file.entry else ""
-    # The log may have been pruned meanwhile.
-    with suppress(OSError, ValueError):
-        changes = read_record(folder / f"{event.number}.json").changes
-        return [
-            change for change in changes if is_about(request.workspace, change, file.path, entry_id)
-        ]
-    return []
+    heading = fill("<p>{}</p>", link_memory(request, file.path, subject))
+    events = fill('<ul class="events">{}</ul>', rows) if rows else None
+    return build_sheet("History", heading, events or render_empty("No changes are known."))
 
 
 def show_insights(request: Request) -> Page:
@@ -246,6 +235,8 @@ def show_insights(request: Request) -> Page:
     links = [link_memory(request, item["id"], item["text"]) for item in usage.most_shown]
     items = fill_each("<li>{}</li>", links)
     most_shown = fill('<h2>Most shown</h2><ul class="plain">{}</ul>', items) if items else None
+    if not numbers.statuses:
+        return build_sheet("Insights", render_empty("No memories yet."))
     return build_sheet(
         "Insights",
         fill('<dl class="figures">{}</dl>', counts),
@@ -258,30 +249,23 @@ def show_insights(request: Request) -> Page:
 
 
 def render_growth(growth: dict[str, int]) -> Content:
-    """Return a chart with the new memories of each month, also of months without any."""
-    if not growth:
-        return None
-    largest, last = max(growth.values()), max(growth)
-    columns = []
-    day = date.fromisoformat(f"{min(growth)}-01")
-    while (month := f"{day:%Y-%m}") <= last:
-        day = add_month(day)
-        count = growth.get(month, 0)
-        height = 100 * count / largest
-        bar = '<svg aria-hidden="true"><rect width="100%" height="{}%" y="{}%"/></svg>'
-        column = fill(bar, f"{height:.1f}", f"{100 - height:.1f}")
-        template = "<li><b>{}</b>{}<span>{}</span></li>"
-        columns.append(fill(template, f"{count:,}", column, month))
-    return fill('<h2>New memories by month</h2><ul class="chart">{}</ul>', columns)
+    """Return the number of new memories of each month, also of months without any."""
+    months = {}
+    if growth:
+        day = date.fromisoformat(f"{min(growth)}-01")
+        while (month := f"{day:%Y-%m}") <= max(growth):
+            months[month] = growth.get(month, 0)
+            day = add_month(day)
+    return render_shares("New memories by month", months)
 
 
 def render_shares(title: str, counts: dict[str, int]) -> Content:
     """Return a table with a bar for each count."""
-    total = sum(counts.values())
     rows = []
     for name, count in counts.items():
+        width = 100 * count / max(counts.values())
         bar = '<svg aria-hidden="true"><rect width="{}%" height="100%"/></svg>'
-        cells = (name or "unknown", fill(bar, f"{100 * count / total:.1f}"), f"{count:,}")
+        cells = (name or "unknown", fill(bar, f"{width:.1f}"), f"{count:,}")
         template = '<tr><th scope="row">{}</th><td>{}</td><td class="number">{}</td></tr>'
         rows.append(fill(template, *cells))
     return fill('<h2>{}</h2><table class="shares">{}</table>', title, rows) if rows else None

@@ -23,6 +23,7 @@ from .html import (
     link_button,
     link_memory,
     render_button,
+    render_empty,
     render_form,
     render_markdown,
     render_options,
@@ -96,7 +97,7 @@ def show_hits(request: Request, query: str) -> Content:
     hits = fill('<ul class="rows">{}</ul>', rows)
     if not rows:
         nothing = "No good match." if result.weak else "Nothing found."
-        hits = fill('<p class="empty">{}</p>', nothing)
+        hits = render_empty(nothing)
     more = None
     # The weak hits come after all good ones.
     if result.weak and len(rows) < HITS:
@@ -128,10 +129,10 @@ def show_latest(request: Request) -> Content:
     for entry in entries:
         rows.append(render_row(request, entry, entry.path, entry.updated_at, entry.summary))
     last = first + len(rows)
-    count = count_noun(total, "memory") if total else "No memories."
+    count = count_noun(total, "memory") if total else ""
     if total > ROWS:
         count = f"{first + 1:,} to {last:,} of {count}"
-    more = None
+    more = None if rows else render_empty("No memories.")
     if last < total:
         filters = {name: request.get(name) for name in ("type", "status", "tag")}
         address = request.build_address("memories", offset=last, **filters)
@@ -139,7 +140,7 @@ def show_latest(request: Request) -> Content:
     page = None
     if index.read_text(request.workspace.page_path):
         page = link_memory(request, request.workspace.page_path, "Long-term memory")
-    template = '<p class="quiet count">{}{}</p><ul class="rows">{}</ul>'
+    template = '<p class="quiet count"><span>{}</span>{}</p><ul class="rows">{}</ul>'
     return [render_messages(index.messages), fill(template, count, page, rows), more]
 
 

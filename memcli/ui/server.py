@@ -161,7 +161,8 @@ class PageServer(ThreadingHTTPServer):
         """Call a view or an action with the workspaces as they are now, and close them."""
         cleanups: list[Callable[[], None]] = []
         with self.lock:
-            context = self.context._replace(cleanups=cleanups)
+            # A person answers questions on the page, also if a script has started the server.
+            context = self.context._replace(cleanups=cleanups, is_terminal=True)
             try:
                 request.counts = self.counts
                 request.workspaces = [add_gates(workspace) for workspace in open_all(context)]

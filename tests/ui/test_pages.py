@@ -334,6 +334,22 @@ def test_review(client: Client, workspace: Workspace) -> None:
     assert client.send(f"{client.base}answer", form)[0] == 409
 
 
+def test_empty_views_say_so(client: Client) -> None:
+    for view, text in (
+        ("memories", "No memories."),
+        ("days", "No history yet."),
+        ("changes", "No changes yet on this machine."),
+        ("insights", "No memories yet."),
+    ):
+        assert f'<p class="empty">{text}</p>' in client.get(view)
+
+
+def test_names_a_workspace_that_is_not_trusted(client: Client, workspace: Workspace) -> None:
+    assert "not trusted" not in client.get("memories")
+    workspace.machine.save_trust(workspace.root, False)
+    assert ">not trusted</span>" in client.get("memories")
+
+
 def find_diffs(page: str) -> list[str]:
     """Return the texts of the changed lines of a page."""
     return [unescape(line) for line in re.findall(r"<(?:ins|del)>(.*?)</(?:ins|del)>", page)]
@@ -412,7 +428,7 @@ def test_other_views(client: Client, workspace: Workspace) -> None:
     assert "Ana called" not in client.get("days?before=2026-11-26")
     insights = client.get("insights")
     assert "New memories by month" in insights
-    assert "<span>2026-11</span>" in insights
+    assert '<th scope="row">2026-11</th>' in insights
     history = client.get(f"history?id={path}")
     assert "<b>created</b>" in history
     assert "Properties" in client.get("memory?id=HISTORY-2026-11.md")
