@@ -173,8 +173,7 @@ class Repository:
 
     def read_blobs(self, names: Sequence[str]) -> dict[str, str | None]:
         """Return the texts of objects by id or COMMIT:PATH, None if missing."""
-        # A file name with a line break would be two requests. Without it, the file is missing.
-        lines = "".join(name.replace("\n", "") + "\n" for name in names)
+        lines = "".join(f"{name}\n" for name in names)
         output = self.run("cat-file", "--batch", data=lines) if names else ""
         stream = BytesIO(encode(output))
         texts: dict[str, str | None] = {}
@@ -190,8 +189,12 @@ class Repository:
 
     def read_files(self, commit: str, paths: Sequence[str]) -> dict[str, str | None]:
         """Return the texts of files of a commit by their paths, None if missing."""
-        texts = self.read_blobs([f"{commit}:{path}" for path in paths])
-        return {path: texts[f"{commit}:{path}"] for path in paths}
+        names = {path: f"{commit}:{path}" for path in paths}
+        for path, name in names.items():
+            if "\n" in path:  # it would be two requests
+                names[path] = self.try_run("rev-parse", name) or NO_OBJECT
+        texts = self.read_blobs(list(names.values()))
+        return {path: texts[name] for path, name in names.items()}
 
     def read_file(self, commit: str, path: str) -> str:
         """Return the text of a file of a commit, empty if it is missing."""

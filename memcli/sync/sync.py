@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from tempfile import TemporaryDirectory
+from unicodedata import normalize
 
 from ..errors import BusyError, MemError, NotFoundError, RejectedError
 from ..index import open_index
@@ -140,6 +141,7 @@ class Exchange:
             if theirs and self.purge_received(theirs):
                 ours = self.commit()
             target = self.combine(ours, theirs)
+            self.check_names(target)
             try:
                 # Nothing is sent if this machine only lacked what the remote has.
                 is_sent = target == theirs or self.repository.push(self.remote, target, self.branch)
@@ -293,6 +295,23 @@ class Exchange:
                 "clone it instead: git clone ADDRESS; cd FOLDER; mem trust; mem sync",
             )
 
+    def check_names(self, target: str) -> None:
+        """Raise RejectedError if this disk cannot have all files of a commit.
+
+        On macOS, git would write `Tea.md` over `tea.md`, and the next sync would send that.
+        """
+        # git tests the disk when it creates a repository.
+        if self.repository.get_config("core.ignorecase") != "true":
+            return
+        names: dict[str, str] = {}
+        for path in self.repository.list_changes(self.repository.empty_tree, target):
+            other = names.setdefault(normalize("NFC", path).casefold(), path)
+            if other != path:
+                raise RejectedError(
+                    f"this disk ignores case, so it cannot have {other} and {path}",
+                    "rename one of them on the machine that has both, and sync there first",
+                )
+
     def move_work_tree(self, ours: str, target: str) -> bool:
         """Write the merged files, and return whether nobody had edited one."""
         if ours == target:
@@ -349,10 +368,11 @@ class Exchange:
 
 
 def restore_half_written_files(workspace: Workspace, repository: Repository) -> None:
-    """Restore files that git could not write completely.
+    """Restore the files that git was writing, as they were before.
 
     git does not write files atomically, so a kill or a full disk can truncate them. In a truncated
-    history, the missing records would look as if somebody had deleted them.
+    history, the missing records would look as if somebody had deleted them, and so would a memory
+    of which git had only deleted the old name.
     """
     target = repository.find_commit(MOVING)
     if not target:
@@ -361,16 +381,17 @@ def restore_half_written_files(workspace: Workspace, repository: Repository) -> 
     texts = repository.read_files(target, list(changes))
     new, changed = [], []
     for path, status in changes.items():
-        text, disk = texts[path], read_file(workspace, path)
-        # Complete, or edited by a person since.
-        if disk == text or not (text or "").startswith(disk or ""):
-            continue
-        if status == "M":
+        disk = read_file(workspace, path)
+        if not (texts[path] or "").startswith(disk or ""):
+            continue  # edited by a person since
+        if status != "A":
             changed.append(path)
-        elif status == "A" and disk is not None:
+        elif disk is not None:
             new.append(path)
     # A file name may contain * or [, which git would take for a pattern.
     if new:
+        # git may have added them to its index already.
+        repository.run("--literal-pathspecs", "reset", "-q", "--", *new)
         repository.run("--literal-pathspecs", "clean", "-q", "-f", "-x", "--", *new)
     if changed:
         repository.run("--literal-pathspecs", "checkout", "-q", "HEAD", "--", *changed)

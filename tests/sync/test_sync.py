@@ -254,6 +254,22 @@ def test_files_that_git_could_not_write_completely_are_restored(
     assert "moving" not in git(desktop.root, "for-each-ref")
 
 
+def test_a_memory_of_which_git_deleted_only_the_old_name_is_not_lost(
+    laptop: Machine, desktop: Machine, hub: Path
+) -> None:
+    path = next(laptop.root.glob("entries/*/*porto*"))
+    path.rename(laptop.root / "entries/office.md")
+    laptop.sync()
+    # As a kill leaves it in the middle of git's merge.
+    git(desktop.root, "fetch", "-q", str(hub), "main:refs/mem/moving")
+    (desktop.root / path.relative_to(laptop.root)).unlink()
+    desktop.sync()
+    laptop.sync()
+    for machine in (laptop, desktop):
+        assert (machine.root / "entries/office.md").exists()
+        assert len(list(machine.root.glob("entries/**/*.md"))) == 2
+
+
 def test_a_program_that_stays_in_the_background_is_not_waited_for() -> None:
     from memcli.store.git import run_program
 
@@ -385,6 +401,21 @@ def test_a_new_memory_at_the_new_name_of_another_one_loses_no_text(
     desktop.sync()
     for text in ("Porto", "four floors", "Lisbon"):
         assert text in desktop.mem("search", text)[1]
+
+
+def test_two_names_that_a_disk_takes_for_one_do_not_overwrite_each_other(
+    laptop: Machine, desktop: Machine
+) -> None:
+    git(desktop.root, "config", "core.ignorecase", "true")  # as on macOS
+    laptop.write("Kai is in Lisbon.", "--path", "entries/Kai.md")
+    laptop.write("Bo is in Rome.", "--path", "entries/kai.md")
+    laptop.sync()
+    assert "cannot have entries/Kai.md and entries/kai.md" in desktop.sync(code=5)
+    assert not list(desktop.root.glob("entries/[Kk]ai.md"))
+    (laptop.root / "entries/kai.md").rename(laptop.root / "entries/bo.md")
+    laptop.sync()
+    desktop.sync()
+    assert "Lisbon" in desktop.mem("ls")[1] and "Rome" in desktop.mem("ls")[1]
 
 
 def test_hooks_filters_and_repositories_inside_do_not_break_it(
