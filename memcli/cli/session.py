@@ -141,7 +141,12 @@ def list_conversations(context: Context, limit: int) -> Result:
             about = f"  {about}" if about else ""
             # Nobody continues an imported conversation, although its file says ACTIVE.
             state = "ended" if has_ended(workspace, session) else session.state.lower()
-            lines.append(f"{day}  {count}, {state}{about}  ({session.id})")
+            line = f"{day}  {count}, {state}{about}"
+            name = f"  ({session.id})"
+            # An agent's id is long, and nobody can copy it if it is broken over two lines.
+            if len(line) + len(name) > context.width:
+                name = f"\n{name}"
+            lines.append(line + name)
             rows.append([session.id, session.updated_at, session.state, session.message_count])
             items.append({name: getattr(session, name) for name in SUMMARY_FIELDS})
     code = 0 if items else 1
