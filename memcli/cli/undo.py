@@ -4,6 +4,7 @@ from pathlib import PurePath
 from shlex import quote
 from typing import Annotated
 
+import typer
 from typer import Argument, Option
 
 from ..api import (
@@ -32,6 +33,7 @@ from .terminal import Result, ask, explain_place
 
 LIST_COMMANDS = "list the commands: mem undo --list"
 UNDO_FIELDS = ("number", "command", "text", "time", "state", "undo", "paths")
+EMPTY = "nothing to add: the text is empty"
 HISTORY_FIELDS = ("id", "timestamp", "text", "path", "undo")
 
 
@@ -41,6 +43,9 @@ def run_undo(
         int, Argument(help="The number of the command; default: the last command.")
     ] = 0,
     list_: Annotated[bool, Option("--list", help="List the commands in the undo log.")] = False,
+    limit: Annotated[
+        int | None, Option("-n", "--limit", min=1, help="For --list: show at most this many.")
+    ] = None,
     redo: Annotated[bool, Option("--redo", help="Redo the last undone command.")] = False,
     yes: Annotated[bool, Option("--yes", help="Undo an older command without asking.")] = False,
 ) -> Result:
@@ -52,7 +57,10 @@ def run_undo(
     records = read_log(workspace)
     undone = find_undone_numbers(records)
     if list_:
-        return list_commands(workspace, records, undone)
+        return list_commands(workspace, records[-limit:] if limit else records, undone)
+    # It does not undo several commands.
+    if limit:
+        raise UsageError("-n is for --list", LIST_COMMANDS)
     failure = read_failure(workspace)
     # Somebody who undoes after an error means the command that failed.
     if failure and not number and not redo:
@@ -109,10 +117,22 @@ def list_moved_files(record: Record) -> set[str]:
     return {PurePath(item.path).name for item in changes if None in (item.before, item.after)}
 
 
+def check_record_text(parsed: typer.Context, text: str) -> str:
+    """Raise UsageError if the user passed an empty text. Without the option, it is empty too."""
+    source = parsed.get_parameter_source("add")
+    if source and source.name == "COMMANDLINE" and not text:
+        raise UsageError(EMPTY)
+    return text
+
+
 def run_history(
     context: Context,
     add: Annotated[
-        str, Option(help="Add this text to the log; - reads it from standard input.")
+        str,
+        Option(
+            help="Add this text to the log; - reads it from standard input.",
+            callback=check_record_text,
+        ),
     ] = "",
     limit: Annotated[
         int, Option("-n", "--limit", min=1, help="Show at most this many records.")
@@ -216,7 +236,7 @@ def list_commands(workspace: Workspace, records: list[Record], undone: set[int])
 
 def add_record(context: Context, text: str) -> Result:
     if not text.strip():
-        raise UsageError("the record is empty")
+        raise UsageError(EMPTY)
     workspace = open_target(context)
     record_id = build_id("hist", workspace.now, context.noise)
     # The history of all projects is one file, so a record names its project.
