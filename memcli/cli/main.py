@@ -66,7 +66,7 @@ def run(context: Context, arguments: Sequence[str]) -> int:
             raise UsageError("an argument is not UTF-8", "pass the text on standard input")
         name, command_arguments = split_command(arguments)
         if not name:
-            context.stdout.write(format_overview())
+            print_result(context, Result(lines=list_commands()))
             return 0
         if name not in COMMANDS:
             raise UsageError(f"unknown command {name!r}", suggest_command(name))
@@ -142,7 +142,7 @@ def run_help(
 ) -> Result:
     """Show the help of a command, or the list of commands."""
     if not command:
-        return Result({}, format_overview().splitlines())
+        return Result(lines=list_commands())
     if command not in COMMANDS:
         raise UsageError(f"unknown command {command!r}", suggest_command(command))
     return call_command(context, command, ["--help"])[1]
@@ -329,8 +329,8 @@ def suggest_command(name: str) -> str:
     return suggest(name, known, "list the commands: mem --help", before="mem ")
 
 
-def format_overview() -> str:
-    """Return the help of `mem` itself: every command in one line, on one screen."""
+def list_commands() -> list[str]:
+    """Return the help of `mem` itself: every command in one line."""
     lines = [
         "Usage: mem COMMAND [OPTIONS]",
         "",
@@ -341,5 +341,4 @@ def format_overview() -> str:
         for name, command in COMMANDS.items():
             if command.group == group:
                 lines.append(f"  {name:11} {command.summary}")
-    lines += ["", "Help of a command: mem COMMAND --help", ""]
-    return "\n".join(lines)
+    return [*lines, "", "Help of a command: mem COMMAND --help"]

@@ -71,13 +71,13 @@ def run_status(
         )
         if lines:
             lines.append("")
-        lines += describe_workspace(workspace, project, numbers, pending, usage, option)
+        lines += describe_workspace(workspace, project, numbers, pending, option)
         lines += index.messages
         if all_:
             lines += describe_statistics(workspace, numbers, usage)
     connected = {item.agent for item in list_connections(context, find_project(context))}
     others = [name for name in find_agents(context) if name not in connected]
-    lines += describe_agents([name for name in AGENTS if name in connected], others)
+    lines += describe_agents([name for name in AGENTS if name in connected], others, usage)
     return Result({"workspaces": items, "agents": sorted(connected)}, lines)
 
 
@@ -198,13 +198,17 @@ def run_index(
     return Result({"indexes": items}, lines, None, messages, exit_code=exit_code)
 
 
-def describe_agents(connected: Sequence[str], others: Sequence[str]) -> list[str]:
+def describe_agents(connected: Sequence[str], others: Sequence[str], usage: Usage) -> list[str]:
     lines = []
     if connected:
         lines.append(f"  agents     {', '.join(AGENTS[name].title for name in connected)}")
     if others:
         titles = ", ".join(AGENTS[name].title for name in others)
         lines.append(f"  agents     not connected: {titles} (mem hook install)")
+    # Counted over all workspaces.
+    if usage.sessions:
+        count = f"{usage.tokens_per_session:,} tokens of memory"
+        lines.append(f"  sessions   an agent gets {count} in a session (median)")
     return lines
 
 
@@ -213,7 +217,6 @@ def describe_workspace(
     project: str,
     numbers: Statistics,
     pending: Pending,
-    usage: Usage,
     option: str,
 ) -> list[str]:
     active = numbers.statuses.get("active", 0)
@@ -236,9 +239,7 @@ def describe_workspace(
         number = count_noun(pending.conflicts, "memory")
         lines.append(f"  conflicts  {number} in conflict with another memory (mem review)")
     if pending.fading:
-        lines.append(f"  fading     {count_noun(pending.fading, 'memory')} (mem decay)")
-    if usage.sessions:
-        lines.append(f"  shown      {usage.tokens_per_session:,} tokens per session")
+        lines.append(f"  fading     {count_noun(pending.fading, 'memory')} (mem decay{option})")
     if numbers.problems:
         lines.append(f"  problems   {numbers.problems:,} (mem check{option})")
     return lines

@@ -76,8 +76,9 @@ def print_result(context: Context, result: Result) -> None:
     if result.highlight and has_colors(context):
         lines = highlight_words(lines, result.highlight)
     text = "".join(f"{line}\n" for line in lines)
-    # Like git: a pager only for output that does not fit on the screen.
-    if context.is_terminal and len(lines) >= context.height > 0:
+    # Like git: a pager only for output that does not fit on the screen. Long lines wrap.
+    rows = sum(max(len(line) - 1, 0) // context.width + 1 for line in text.splitlines())
+    if context.is_terminal and rows >= context.height > 0:
         show_in_pager(context, text)
     else:
         context.stdout.write(text)
@@ -128,12 +129,16 @@ def ask(context: Context, question: str, *, default: bool = False) -> bool:
     """Return whether the person answers yes. Enter takes the default; no terminal is a no."""
     if not is_interactive(context):
         return False
-    context.stderr.write(f"{question} [{'Y/n' if default else 'y/N'}] ")
-    context.stderr.flush()
-    answer = context.stdin.readline()
-    if not answer.strip():
-        return default and bool(answer)  # at the end of the input, nobody has agreed
-    return answer.strip().lower() in ("y", "yes")
+    # At the end of the input, nobody has agreed.
+    answers = {"y": True, "yes": True, "n": False, "no": False, "\n": default, "": False}
+    while True:
+        context.stderr.write(f"{question} [{'Y/n' if default else 'y/N'}] ")
+        context.stderr.flush()
+        line = context.stdin.readline().lower()
+        # A stray word, such as "what", is no answer.
+        answer = answers.get(line.strip() or line[-1:])
+        if answer is not None:
+            return answer
 
 
 def require_yes(context: Context, question: str, *, yes: bool) -> bool:
