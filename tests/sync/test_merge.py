@@ -131,6 +131,18 @@ def test_two_purges_in_one_note_both_stay_purged() -> None:
     assert json.loads(merged)["content"] == "[purged]. And [purged]."
 
 
+def test_two_purges_in_a_long_record_both_stay_purged() -> None:
+    filler = " ".join(f"Record {number} is about the garden." for number in range(800))
+    base = HISTORY.format(1).strip() + f" The key is red. {filler} The code is blue.\n\n"
+    ours, theirs = base.replace(" The key is red.", ""), base.replace(" The code is blue.", "")
+    merged = merge("history", base, ours, theirs, "HISTORY-2026-11.md").text
+    assert merged == base.replace(" The key is red.", "").replace(" The code is blue.", "")
+    # Comparing so many equal sentences takes minutes, so the side with the longer purge stays.
+    base = f"[10:00] {'Ha. ' * 5_000}\n"
+    ours, theirs = base.replace("Ha. Ha. Ha. ", "Ha. ", 1), base.replace("Ha. Ha. ", "Ha. ", 1)
+    assert merge("note", base, ours, theirs).text == ours
+
+
 def test_a_page_has_the_lines_of_both_sides() -> None:
     base = "# Memory\n\n- a\n- b\n"
     merged = merge(
