@@ -1,11 +1,19 @@
 """Review: the questions that only a person can decide, and the changes that an answer makes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import ChangedError, UsageError
-from ..formats import SUMMARY_LENGTH, build_digest, get_body, shorten, summarize_texts
+from ..formats import (
+    SUMMARY_LENGTH,
+    build_digest,
+    build_id,
+    get_body,
+    is_id,
+    shorten,
+    summarize_texts,
+)
 from ..index import Index, IndexedEntry, open_index
 from ..store import Append, ChangeGroup, Commit, Replace, Workspace, commit, hold_lock, read_file
 from .admit import Admission
@@ -13,6 +21,7 @@ from .changes import (
     InboxItem,
     build_inbox_draft,
     build_path,
+    change_page_line,
     complete_draft,
     edit_file,
     follow_promoted_lines,
@@ -165,10 +174,12 @@ def build_pair_groups(
     """Return the changes of an answer about pairs of memories, as one group."""
     workspace = index.workspace
     edits: dict[str, dict[str, Any]] = {}
-    winners: dict[str, IndexedEntry] = {}  # by the id of the memory that they replace
+    kept: dict[str, IndexedEntry] = {}  # by path
+    pairs: list[Pair] = []  # the memory that stays, and the one that it replaces
     for question in questions:
         first, second = load_pair(index, question)
-        if first.id in winners or second.id in winners:
+        replaced = [loser.path for _, loser in pairs]
+        if first.path in replaced or second.path in replaced:
             continue  # of three that say the same thing, one is replaced already
         for entry, other in ((first, second), (second, first)):
             fields = edits.setdefault(entry.path, {})
@@ -178,22 +189,58 @@ def build_pair_groups(
         if answer == BOTH:
             metadata = edits[second.path].get("metadata") or read_metadata(workspace, second.path)
             edits[second.path]["metadata"] = add_distinct_id(metadata, first.id)
+            kept.update({first.path: first, second.path: second})
             continue
         winner, loser = (first, second) if answer == OLDER else (second, first)
-        winners[loser.id] = winner
+        pairs.append((winner, loser))
+        kept[winner.path] = winner
+        kept.pop(loser.path, None)
         edits[loser.path].update(superseded_by=winner.id, status=None)
+        if loser.id == winner.id:
+            # A program that syncs folders has copied the file.
+            edits[loser.path]["id"] = build_id("mem", workspace.now, workspace.context.noise)
         if question.kind == "duplicate":
             fields = edits[winner.path]
             strength = fields.get("strength", winner.strength)
             # Each was confirmed on its own.
             fields["strength"] = strength + edits[loser.path].get("strength", loser.strength)
             fields["tags"] = tuple(dict.fromkeys([*winner.tags, *loser.tags]))
-    changes: list[Replace | Append] = [
-        edit_file(workspace, path, fields) for path, fields in edits.items() if fields
-    ]
-    successors = {loser: (winner.id, winner.summary) for loser, winner in winners.items()}
-    changes += follow_promoted_lines(workspace, successors)
-    return [ChangeGroup(changes, is_said_by_user=True)]
+    for entry in kept.values() if is_answered_by_user(workspace) else ():
+        # As if the user had said it again. A note of the vault is the user's text already.
+        if workspace.is_managed(entry.path):
+            fields = edits[entry.path]
+            fields["strength"] = fields.get("strength", entry.strength) + 1
+            fields.update(source="user", trust=None, updated_at=workspace.stamp)
+    changes = {path: edit_file(workspace, path, fields) for path, fields in edits.items()}
+    page_changes: list[Replace | Append] = []
+    successors = {}
+    is_moved = False
+    for winner, loser in pairs:
+        if loser.id == winner.id:
+            page_changes += change_page_line(workspace, winner.id, winner.summary)
+        else:
+            successors[loser.id] = winner.id, winner.summary
+        if is_copy_of(winner.path, loser.path) and is_id(winner.id):
+            # The memory that stays gets the name that the user knows.
+            kept_text, old_text = changes[winner.path].after, changes[loser.path].after
+            changes[winner.path] = changes[winner.path]._replace(after=old_text)
+            changes[loser.path] = changes[loser.path]._replace(after=kept_text)
+            is_moved = True
+    page_changes += follow_promoted_lines(workspace, successors)
+    all_changes = [*changes.values(), *page_changes]
+    return [ChangeGroup(all_changes, is_said_by_user=True, is_moved=is_moved)]
+
+
+def is_answered_by_user(workspace: Workspace) -> bool:
+    """Return whether an answer is the user's word, by the rule of `mem write --source`."""
+    return workspace.context.is_terminal and workspace.is_trusted
+
+
+def is_copy_of(path: str, original: str) -> bool:
+    """Return whether a path is named as a copy: `House (conflict 2).md` of `House.md`."""
+    name = path.removesuffix(".md")
+    start = original.removesuffix(".md")
+    return name.startswith(start) and "/" not in name[len(start) :]
 
 
 def load_pair(index: Index, question: Question) -> Pair:
@@ -215,6 +262,8 @@ def build_inbox_groups(
         item = items[question.memories[0].path]
         draft = complete_draft(index, build_inbox_draft(workspace, item))
         if answer == ACCEPT:
+            if is_answered_by_user(workspace):
+                draft = replace(draft, source="user")
             admission.admit(draft)
             continue
         # Rejected means forgotten: the text is refused if it comes again.

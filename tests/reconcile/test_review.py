@@ -109,6 +109,48 @@ def test_an_accepted_memory_is_saved_under_its_key(workspace: Workspace) -> None
     assert ask(workspace, "inbox") == question
 
 
+@pytest.mark.parametrize("answer", ["older", "newer", "both"])
+def test_an_answer_at_a_terminal_is_the_users_word(workspace: Workspace, answer: str) -> None:
+    save(workspace, "The rent is 1,150 euros.", "The rent is 1,240 euros.", source="inferred")
+    inbox = hold(workspace)
+    for is_terminal in (False, True):
+        workspace.context = workspace.context._replace(is_terminal=is_terminal)
+        done = answer_questions(workspace, [ask(workspace, "number")], answer)
+        kept = open_index(workspace).list_entries("status = 'active'")
+        assert {entry.source for entry in kept} == {"user" if is_terminal else "inferred"}
+        assert {entry.strength for entry in kept} == {2 if is_terminal else 1}
+        undo(workspace, done.number)
+    answer_questions(workspace, [inbox], "accept")
+    accepted = open_index(workspace).find_by_id(inbox.memories[0].id)
+    assert accepted is not None and (accepted.source, accepted.trust) == ("user", 1.0)
+
+
+@pytest.mark.parametrize("has_same_id", [True, False])
+def test_the_text_that_stays_gets_the_users_file_name(
+    workspace: Workspace, has_same_id: bool
+) -> None:
+    (first_id,) = save(workspace, "The boiler of the house is of 2012.")
+    first = workspace.root / open_index(workspace).list_entries()[0].path
+    copy = first.with_name(f"{first.stem}.sync-conflict-20261120-101112.md")
+    text = first.read_text()
+    copy_id = first_id if has_same_id else "mem_01m8h0h7p0hs5xrq"
+    later = text.replace("2012", "2014").replace("created_at: 2026-11-01", "created_at: 2026-11-02")
+    copy.write_text(later.replace(first_id, copy_id))
+    page = put(
+        workspace, "MEMORY.md", PAGE.format(text="The boiler of the house is of 2012.", id=first_id)
+    )
+    open_index(workspace)
+    done = answer_questions(workspace, [ask(workspace, "number")], "newer")
+    assert "2014" in first.read_text() and "2012" in copy.read_text()
+    (kept,) = open_index(workspace).list_entries("status = 'active'")
+    (old,) = open_index(workspace).list_entries("status = 'superseded'")
+    assert (kept.id, old.superseded_by) == (copy_id, copy_id)
+    assert old.id != kept.id
+    assert f"- The boiler of the house is of 2014. <!-- {copy_id}" in page.read_text()
+    undo(workspace, done.number)
+    assert first.read_text() == text
+
+
 def test_a_rejected_memory_does_not_come_back(workspace: Workspace) -> None:
     answer_questions(workspace, [hold(workspace)], "reject")
     outcomes, _ = write_memories(workspace, [Draft("boiler code: brown fox seven")])

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from memcli.api import write
+from memcli.api import list_memories, write
 from memcli.context import CommonOptions
 from memcli.formats.text import build_digest
 from memcli.reconcile.edit import replace_passage
@@ -326,7 +326,11 @@ def test_review(client: Client, workspace: Workspace) -> None:
     page = client.get("review")
     assert "1 open question" in page
     assert "Keep the older memory" in page
-    form = {"question": find_value(page, "question"), "kind": "conflict", "answer": "older"}
+    form = {"question": find_value(page, "question"), "kind": "conflict", "answer": "both"}
+    done = client.get(client.post("answer", form))
+    assert [entry.source for entry in list_memories(workspace)] == ["user", "user"]
+    client.post("undo", {"number": find_value(done, "number"), "view": "review"})
+    form["answer"] = "older"
     page = client.get(client.post("answer", form))
     assert "Nothing to decide." in page
     assert "Kept the older memory: We ship on " in page
