@@ -149,10 +149,10 @@ def set_up_merging(context: Context, place: Place) -> None:
 
 def confirm_vault(context: Context, place: Place, *, can_ask: bool) -> Place:
     """Ask whether to read a folder in place that looks like a folder of notes."""
-    if place.is_certain or not can_ask:
+    if place.is_certain:
         return place
     question = "This folder has Markdown notes. Read them where they are, as memories?"
-    if ask(context, question, default=True):
+    if ask(context, question, default=True) if can_ask else not place.has_few_notes:
         return place
     return place._replace(root=place.root / "memory", layout="standard")
 

@@ -94,6 +94,7 @@ class Place(NamedTuple):
     repository: Repository | None
     is_own: bool = False  # the user's own workspace
     is_certain: bool = True  # whether a vault need not be confirmed
+    has_few_notes: bool = False  # a vault only if the user confirms it
     reason: str = ""  # why it is not in this folder, for the user
 
     @property
@@ -147,10 +148,11 @@ def find_place(context: Context, folder: str) -> Place:
         return build_place(here, "standard")
     repository = find_repository(here)
     if repository is None:
-        is_notes = is_vault(here, FEWEST_NOTES)
-        root = here if is_notes else here / "memory"
-        place = build_place(root, "vault" if is_notes else "standard")
-        return place._replace(is_certain=not is_notes)
+        if not is_vault(here, 1):
+            return build_place(here / "memory", "standard")
+        has_few_notes = not is_vault(here, FEWEST_NOTES)
+        place = build_place(here, "vault")
+        return place._replace(is_certain=False, has_few_notes=has_few_notes)
     if repository.main is None:
         reason = "A bare repository has no main worktree, so mem uses your own workspace."
         return build_own_place(context)._replace(reason=reason)

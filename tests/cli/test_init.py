@@ -140,3 +140,19 @@ def test_a_folder_of_notes_is_read_in_place_if_the_user_agrees(tmp_path: Path) -
         assert code == 0 and "Read them where they are" in output
         place = folder if layout == "vault" else folder / "memory"
         assert ("layout: vault" in (place / "mem.yaml").read_text()) == (layout == "vault")
+
+
+@pytest.mark.parametrize(
+    ("answer", "notes", "is_vault"),
+    [("\n", 1, True), ("n\n", 1, False), ("", 1, False), ("", 3, True)],
+)
+def test_a_few_notes_are_read_in_place_only_if_the_user_agrees(
+    tmp_path: Path, answer: str, notes: int, is_vault: bool
+) -> None:
+    for number in range(notes):
+        (tmp_path / f"soup {number}.md").write_text("Kale soup.\n")
+    code, output = run_init(tmp_path, answer)
+    assert code == 0
+    assert ("Read them where they are" in output) == bool(answer)
+    assert (tmp_path / "mem.yaml").exists() == is_vault
+    assert (tmp_path / "memory/mem.yaml").exists() != is_vault
