@@ -10,7 +10,6 @@ from ..formats import (
     build_digest,
     build_id,
     get_body,
-    is_id,
     shorten,
     summarize_texts,
 )
@@ -195,7 +194,10 @@ def build_pair_groups(
         pairs.append((winner, loser))
         kept[winner.path] = winner
         kept.pop(loser.path, None)
-        edits[loser.path].update(superseded_by=winner.id, status=None)
+        # A note without a header has its path as id, and below it moves to that of the loser.
+        is_moving = winner.id == winner.path and is_copy_of(winner.path, loser.path)
+        kept_id = loser.path if is_moving else winner.id
+        edits[loser.path].update(superseded_by=kept_id, status=None)
         if loser.id == winner.id:
             # A program that syncs folders has copied the file.
             edits[loser.path]["id"] = build_id("mem", workspace.now, workspace.context.noise)
@@ -220,7 +222,7 @@ def build_pair_groups(
             page_changes += change_page_line(workspace, winner.id, winner.summary)
         else:
             successors[loser.id] = winner.id, winner.summary
-        if is_copy_of(winner.path, loser.path) and is_id(winner.id):
+        if is_copy_of(winner.path, loser.path):
             # The memory that stays gets the name that the user knows.
             kept_text, old_text = changes[winner.path].after, changes[loser.path].after
             changes[winner.path] = changes[winner.path]._replace(after=old_text)

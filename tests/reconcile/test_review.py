@@ -1,5 +1,6 @@
 """Review: answers change memories once, and questions do not return."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,23 @@ def test_the_text_that_stays_gets_the_users_file_name(
     assert f"- The boiler of the house is of 2014. <!-- {copy_id}" in page.read_text()
     undo(workspace, done.number)
     assert first.read_text() == text
+
+
+def test_a_note_that_a_program_copied_stays_under_its_name(tmp_path: Path) -> None:
+    old, new = "The rent of the flat is 1,150 euros.\n", "The rent of the flat is 1,240 euros.\n"
+    (tmp_path / ".obsidian").mkdir()
+    (tmp_path / "Rent.md").write_text(old)
+    assert run_mem(tmp_path, "init")[0] == 0
+    os.utime(tmp_path / "Rent.md", (1_700_000_000, 1_700_000_000))
+    copy = tmp_path / "Rent (conflict 2).md"
+    copy.write_text(new)
+    question = run_mem(tmp_path, "review")[1].split("\t")[0]
+    assert run_mem(tmp_path, "review", question, "newer")[0] == 0
+    assert (tmp_path / "Rent.md").read_text() == new
+    assert copy.read_text() == f"---\nsuperseded_by: Rent.md\n---\n\n{old}"
+    assert run_mem(tmp_path, "ls")[1].startswith("Rent.md\t")
+    assert run_mem(tmp_path, "undo")[0] == 0
+    assert (copy.read_text(), (tmp_path / "Rent.md").read_text()) == (new, old)
 
 
 def test_a_rejected_memory_does_not_come_back(workspace: Workspace) -> None:
