@@ -121,7 +121,10 @@ def find_changed_files(workspace: Workspace, listing: Listing, rows: dict[str, A
 def is_deleted(row: Any, listing: Listing, began: int) -> bool:
     """Return whether a file was deleted, rather than unreadable or new since the scan began."""
     path, noted = row[0], row[6]
-    return noted < began and not (listing.unread and path.startswith(tuple(listing.unread)))
+    if listing.unread and path.startswith(tuple(listing.unread)):
+        return False
+    # A note from the future was made before the clock of this machine was set back.
+    return not began <= noted <= time.time_ns()
 
 
 def check_settings(database: Database, workspace: Workspace) -> None:

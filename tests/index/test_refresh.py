@@ -224,6 +224,21 @@ def test_a_file_changed_in_the_moment_it_was_read_is_read_again(tmp_path: Path) 
     assert index.read_text("entries/a.md") == "two\n"
 
 
+def test_a_file_that_was_noted_before_the_clock_was_set_back_can_be_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = make_workspace(tmp_path)
+    file = put(workspace, "entries/a.md", "one\n")
+    tomorrow = time.time_ns() + 86_400 * 10**9
+    with monkeypatch.context() as patch:
+        patch.setattr("time.time_ns", lambda: tomorrow)
+        index = open_index(workspace)
+    assert len(index.list_entries()) == 1
+    file.unlink()
+    index.refresh()
+    assert index.list_entries() == []
+
+
 def test_a_rename_embeds_nothing(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     file = put(workspace, "entries/a.md", "The kiln is hot.\n")
