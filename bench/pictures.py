@@ -76,7 +76,7 @@ def visit_views(axe: str, pictures: Path | None = None) -> list[str]:
     problems = []
     with tempfile.TemporaryDirectory() as name, serve(Path(name)) as url:
         browser = Browser(Path(name, "browser"))
-        cases = itertools.product(("light", "dark"), (1280, 390), VIEWS)
+        cases = itertools.product(("light", "dark"), (1440, 390), VIEWS)
         for scheme, width, view in cases:
             browser.set_scheme(scheme)
             browser.resize(width, 900)

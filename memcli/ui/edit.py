@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 from functools import partial
-from time import monotonic
 from typing import Any
 
 from ..api import ChangedError, MemError, NotFoundError, UsageError, open_index, write
@@ -49,7 +48,8 @@ from .memories import MASKED, show_memory
 LINE_START = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
 NOT_CHECKED = "This file has changed, so your click was not saved. This is its current text."
 QUESTIONS = 50  # on a page
-COUNT_SECONDS = 60.0  # finding the questions among 10,000 memories takes 150 ms
+# Finding the questions among 10,000 memories takes 150 ms, so the browser may cache their number.
+COUNT_SECONDS = 60
 ANSWERS = {
     "older": "Keep the older memory",
     "newer": "Keep the newer memory",
@@ -240,7 +240,6 @@ def show_review(request: Request) -> Page:
     count = count_noun(len(questions), "open question") if questions else "Nothing to decide."
     more = None
     if not has_duplicates:
-        request.counts[request.workspace.root] = monotonic(), len(questions)
         address = request.build_address("review", duplicates=1)
         more = link_button(address, "Look for likely duplicates")
     items = [render_question(request, question) for question in questions[:QUESTIONS]]
@@ -284,10 +283,5 @@ def answer_question(request: Request) -> str:
 
 def show_pending(request: Request) -> Page:
     """Return the number of open questions, or nothing if there are none."""
-    root = request.workspace.root
-    now = monotonic()
-    counted_at, count = request.counts.get(root, (-COUNT_SECONDS, 0))
-    if now - counted_at > COUNT_SECONDS:
-        count = len(list_questions(request.workspace))
-        request.counts[root] = now, count
-    return Page("", str(count or ""), is_part=True)
+    count = len(list_questions(request.workspace))
+    return Page("", str(count or ""), is_part=True, cache_seconds=COUNT_SECONDS)

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).with_name("templates")
 # By the exit code of an error.
 STATUSES = {2: 400, 4: 404, 5: 409, 6: 503, 75: 503}
-NOT_TRUSTED = '<span class="mark" title="Its text does not count as yours: mem trust">not trusted</span>'
+NOT_TRUSTED = (
+    '<span class="mark" title="Its text does not count as yours: mem trust">not trusted</span>'
+)
 MINUTE = "%Y-%m-%d %H:%M"
 TABS = ("memories", "review", "days", "changes", "insights")
 DONE = {
@@ -176,8 +178,6 @@ class Request:
     name: str
     values: dict[str, str] = field(default_factory=dict)  # of the address and the form
     workspaces: list[Workspace] = field(default_factory=list)
-    # The server remembers how many questions each workspace has, and since when.
-    counts: dict[Path, tuple[float, int]] = field(default_factory=dict)
 
     @property
     def number(self) -> int:
@@ -227,6 +227,7 @@ class Page:
     tab: str = ""
     status: int = 200
     is_part: bool = False  # the script replaces a part of the page with it
+    cache_seconds: int = 0
 
 
 def build_sheet(name: str, *content: Content, problem: str = "", status: int = 409) -> Page:

@@ -35,8 +35,8 @@ from .html import (
 DAYS = 14
 CHANGES = 25  # commands on a page
 FILES = 20  # of a command, whose texts are shown
-# Characters of a command that are shown. Their gate takes 60 ms.
-LONGEST = 100_000
+# Characters of a command that are shown. Their gate takes 30 ms.
+LONGEST = 50_000
 MOST_LINES = 6  # that are shown without a click; a new memory has more
 Passage = tuple[str, str, str]
 """The kind of a text, the text, and the path of its file."""

@@ -145,7 +145,6 @@ class PageServer(ThreadingHTTPServer):
         self.ticket = token_urlsafe(24)
         self.host = f"{ADDRESS}:{self.server_port}"
         self.names = (self.host, f"localhost:{self.server_port}")
-        self.counts: dict[Path, tuple[float, int]] = {}  # see Request
         self.lock = threading.Lock()  # one person looks at one view at a time
 
     @property
@@ -164,7 +163,6 @@ class PageServer(ThreadingHTTPServer):
             # A person answers questions on the page, also if a script has started the server.
             context = self.context._replace(cleanups=cleanups, is_terminal=True)
             try:
-                request.counts = self.counts
                 request.workspaces = [add_gates(workspace) for workspace in open_all(context)]
                 return build_answer(view, request)
             finally:
@@ -255,8 +253,6 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(size)).decode("utf-8", "replace")
         form = dict(parse_qsl(body, keep_blank_values=True, errors="replace"))
         self.show(ACTIONS[name], Request(name, {**query, **form}))
-        # The action may have answered a question or raised one.
-        self.server.counts.clear()
 
     def show(self, view: View, request: Request) -> None:
         """Send what a view or an action returns."""
@@ -285,4 +281,6 @@ def build_answer(view: View, request: Request) -> Answer:
     if isinstance(result, Image):
         headers = {"Content-Type": result.kind, "Content-Security-Policy": IMAGE_POLICY}
         return 200, result.data, headers
-    return result.status, render_page(request, result).encode("utf-8", "replace"), {}
+    seconds = result.cache_seconds
+    headers = {"Cache-Control": f"private, max-age={seconds}"} if seconds else {}
+    return result.status, render_page(request, result).encode("utf-8", "replace"), headers

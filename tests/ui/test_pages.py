@@ -322,7 +322,8 @@ def test_undo_leads_only_to_the_page(client: Client, workspace: Workspace) -> No
 def test_review(client: Client, workspace: Workspace) -> None:
     write(workspace, "We ship on Mondays.", key="ship/day", source="user")
     write(workspace, "We ship on Fridays.", key="ship/day", source="inferred")
-    assert client.get("pending") == "1"
+    _, count, headers = client.send(f"{client.base}pending")
+    assert (count, headers["Cache-Control"]) == ("1", "private, max-age=60")
     page = client.get("review")
     assert "1 open question" in page
     assert "Keep the older memory" in page

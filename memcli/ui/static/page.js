@@ -110,7 +110,9 @@ const pending = document.querySelector("#pending");
 if (pending) {
   const workspace = new URLSearchParams(location.search).get("w") ?? "";
   setTimeout(async () => {
-    const response = await fetch(`pending?w=${workspace}`).catch(() => null);
+    // The browser caches the number for a minute. An action may have changed it.
+    const cache = /\/review|done=/.test(location.href) ? "reload" : "default";
+    const response = await fetch(`pending?w=${workspace}`, { cache }).catch(() => null);
     if (response?.ok) pending.textContent = await response.text();
   }, 500);
 }
