@@ -24,7 +24,7 @@ from ..upkeep.statistics import (
     count_usage,
 )
 from .hook_install import find_program
-from .terminal import Result, build_progress
+from .terminal import Result, build_progress, wrap_text
 
 FEW_TEXTS = 100  # the next search embeds these without a noticeable delay
 STATUS_FIELDS = (
@@ -135,7 +135,8 @@ def run_doctor(context: Context) -> Result:
     checks = diagnose(context, find_program(context), find_project(context))
     lines = []
     for check in checks:
-        lines.append(f"{check.state:8} {check.name:10} {check.text}")
+        line = f"{check.state:8} {check.name:10} {check.text}"
+        lines += wrap_text(context, line, 20)
         if check.hint:
             lines.append(f"{'':20}{check.hint}")
     rows = [[check.state, check.name, check.text, check.hint] for check in checks]
@@ -201,15 +202,15 @@ def run_index(
 def describe_agents(connected: Sequence[str], others: Sequence[str], usage: Usage) -> list[str]:
     lines = []
     if connected:
-        lines.append(f"  agents     {', '.join(AGENTS[name].title for name in connected)}")
+        lines.append(f"Agents: {', '.join(AGENTS[name].title for name in connected)}")
     if others:
         titles = ", ".join(AGENTS[name].title for name in others)
-        lines.append(f"  agents     not connected: {titles} (mem hook install)")
+        lines.append(f"Agents not connected: {titles} (mem hook install)")
     # Counted over all workspaces.
     if usage.sessions:
         count = f"{usage.tokens_per_session:,} tokens of memory"
-        lines.append(f"  sessions   an agent gets {count} in a session (median)")
-    return lines
+        lines.append(f"Agents get {count} in a session (median)")
+    return ["", *lines] if lines else []
 
 
 def describe_workspace(
@@ -222,7 +223,7 @@ def describe_workspace(
     active = numbers.statuses.get("active", 0)
     lines = [
         f"{workspace.root}  ({workspace.reason})",
-        f"  memories   {active:,} active{describe_others(numbers)}",
+        f"  memories   {active:,} active{describe_others(workspace, numbers)}",
     ]
     if project:
         lines.insert(1, f"  project    {project}")
@@ -245,9 +246,14 @@ def describe_workspace(
     return lines
 
 
-def describe_others(numbers: Statistics) -> str:
+def describe_others(workspace: Workspace, numbers: Statistics) -> str:
+    """Return how many memories are not active, by status."""
+    # A clone cannot forget for its user, so until it is trusted, its forgotten memories count here.
+    names = {} if workspace.is_trusted else {"faded": "faded or forgotten"}
     others = [
-        f"{count:,} {status}" for status, count in numbers.statuses.items() if status != "active"
+        f"{count:,} {names.get(status, status)}"
+        for status, count in numbers.statuses.items()
+        if status != "active"
     ]
     return f", {', '.join(others)}" if others else ""
 
@@ -258,9 +264,9 @@ def describe_statistics(workspace: Workspace, numbers: Statistics, usage: Usage)
         f"  sources    {format_counts(numbers.sources)}",
         f"  ages       {format_counts(numbers.ages)}",
         f"  new        {format_counts(numbers.growth)}",
-        f"  used       {count_noun(usage.shown, 'time')}; {usage.never_shown:,} never",
+        f"  shown      {count_noun(usage.shown, 'time')}; {usage.never_shown:,} never",
         f"  files      {format_counts(numbers.files)}",
-        f"  size       {numbers.bytes / 1e6:.1f} MB in {count_noun(numbers.texts, 'text')}",
+        f"  size       {numbers.bytes / 1000:,.0f} kB in {count_noun(numbers.texts, 'text')}",
         f"  undo log   {count_noun(len(read_log(workspace)), 'command')}",
     ]
     # The memories that are used most, below the number of uses.

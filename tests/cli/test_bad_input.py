@@ -115,6 +115,7 @@ def test_a_hostile_clone_runs_nothing_and_speaks_for_nobody(tmp_path: Path) -> N
     assert "user" not in output
     # A stranger's forgetting hides nothing of ours.
     assert "Tests come first here." in run_mem(tmp_path, "search", "tests first")[1]
+    assert "2 active, 1 faded or forgotten" in run_mem(tmp_path, "status")[1]
     assert run_mem(tmp_path, "edit", "a")[0] == 2
     assert not (tmp_path / "owned").exists()
 
