@@ -5,6 +5,7 @@ A record starts as `N.pending` before the first change is made, and becomes `N.j
 
 import json
 import os
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import timedelta
@@ -21,6 +22,8 @@ HOOK_COMMANDS = 20  # records of hooks that stay
 PRUNE_INTERVAL = 25  # commands: pruning reads every record
 # A record contains whole files, so a few large imports could fill the disk.
 LOG_BYTES = 50 * 1024 * 1024
+# "id: mem_01m8h0h7p0hs5xrq"
+ID_LINE = re.compile(r"(?m)^id: *(\S+)")
 
 
 class Change(NamedTuple):
@@ -144,14 +147,17 @@ def purge_log(workspace: Workspace, paths: Iterable[str], texts: Iterable[str]) 
 
     folder = find_log_folder(workspace)
     purged_paths = set(paths)
+    purged_ids = workspace.read_purged_ids()
     finder = PassageFinder({str(number): text for number, text in enumerate(texts)})
 
     def is_clean(change: Change) -> bool:
-        sides = (change.before, change.after)
+        sides = [side for side in (change.before, change.after) if side]
+        # A person may have renamed the file since, and the memory may have had other words.
+        if any(purged_ids.intersection(ID_LINE.findall(side)) for side in sides):
+            return False
         return change.path not in purged_paths and not any(
             finder.find(normalize(text))
             for side in sides
-            if side
             for text in (find_texts(side) if change.path.endswith(".jsonl") else [side])
         )
 

@@ -184,6 +184,21 @@ def test_a_purge_deletes_the_text_on_the_other_machine(laptop: Machine, desktop:
         assert code == 5, output
 
 
+def test_a_purge_deletes_what_a_renamed_memory_once_said(laptop: Machine, desktop: Machine) -> None:
+    memory = laptop.write("The spare key is under the flower pot.")
+    laptop.sync()
+    desktop.sync()
+    path = next(desktop.root.glob("entries/*/*flower*"))
+    path.write_text(path.read_text().replace("under the flower pot", "with Jonas"))
+    path.rename(desktop.root / "entries/key.md")
+    desktop.sync()
+    assert desktop.mem("forget", memory, "--purge", "--yes")[0] == 0
+    desktop.sync()
+    laptop.sync()
+    for machine in (laptop, desktop):
+        assert "flower" not in machine.read_all() and "with Jonas" not in machine.read_all()
+
+
 def test_a_purge_that_plain_git_brings_is_carried_out_by_the_next_command(
     laptop: Machine, desktop: Machine
 ) -> None:
