@@ -192,6 +192,7 @@ def test_a_purge_deletes_what_a_renamed_memory_once_said(laptop: Machine, deskto
     path.write_text(path.read_text().replace("under the flower pot", "with Jonas"))
     path.rename(desktop.root / "entries/key.md")
     desktop.sync()
+    laptop.sync()
     assert desktop.mem("forget", memory, "--purge", "--yes")[0] == 0
     desktop.sync()
     laptop.sync()
