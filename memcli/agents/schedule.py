@@ -203,6 +203,9 @@ def run_program(
 def change_timer(workspace: Workspace, program: Sequence[str] = ()) -> Installation:
     """Write the units of a timer that tends a workspace and start it, or remove them."""
     check_path(workspace)
+    programs = workspace.context.environment.get("PATH", os.defpath)
+    if program and shutil.which("systemctl", path=programs) is None:  # for example on macOS
+        raise NotFoundError("systemctl is not installed", "use cron: mem hook install cron")
     name = find_unit(workspace, "timer").name
     command = " ".join(map(quote_for_systemd, build_tend_command(workspace, program)))
     done = Installation("systemd")
@@ -238,7 +241,7 @@ def run_systemctl(workspace: Workspace, *words: str) -> str:
     """Run systemctl for this user, and return why it failed."""
     done = run_program(workspace.context, ["systemctl", "--user", *words])
     if done is None:
-        return "systemctl is not installed"
+        return "systemctl did not answer"
     return done.stderr.strip().partition("\n")[0] if done.returncode else ""
 
 

@@ -142,6 +142,15 @@ def test_without_crontab_there_is_a_hint(tmp_path: Path) -> None:
     assert "systemd" in caught.value.hint
 
 
+def test_without_systemctl_there_is_a_hint_and_no_unit(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    workspace.context = make_context(tmp_path, PATH="")
+    with pytest.raises(NotFoundError) as caught:
+        change_timer(workspace, ["/bin/mem"])
+    assert "cron" in caught.value.hint
+    assert not (tmp_path / "home/.config/systemd").exists()
+
+
 @pytest.mark.parametrize("works", [True, False])
 def test_systemd_starts_a_timer_or_says_why_not(works: bool, tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
@@ -166,6 +175,7 @@ def test_hook_ls_shows_git_cron_and_systemd(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     run_git(tmp_path, "init", "-q")
     write_program(tmp_path / "bin/crontab", CRONTAB)
+    write_program(tmp_path / "bin/systemctl", "#!/bin/sh\n")
     context = make_context(tmp_path, PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     workspace.context = context
     assert list_schedules(context, [workspace]) == []
