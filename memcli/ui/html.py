@@ -41,6 +41,7 @@ DONE = {
     "forget": "Forgotten",
     "restore": "Restored",
     "undo": "Undone",
+    "consolidate": "Learned",
     "older": "Kept the older memory",
     "newer": "Kept the newer memory",
     "both": "Kept both",

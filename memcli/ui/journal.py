@@ -150,8 +150,8 @@ def render_texts(
         after = read_lines(request, change.path, change.after, forgotten)
         # The first two lines are names of files.
         lines = list(unified_diff(before, after, n=1, lineterm=""))[2:]
-        # Often only a date or a hidden text changed.
-        if lines:
+        # Often only a date, a hidden text or the position in a conversation changed.
+        if lines and not change.path.endswith("/metadata.json"):
             texts.append(render_lines(change.path, lines))
     return texts
 
