@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         find_new_strings,
         fold_key,
         format_entry,
+        is_forgotten,
         is_forgotten_reworded,
         read_entry,
         read_file_time,
@@ -129,7 +130,7 @@ __getattr__ = import_lazily(
             "EPISODIC Entry FADED FIELDS PROCEDURAL SOURCES SPELLINGS STATUSES "
             "STATUS_SPELLINGS TRUST TYPES can_fade compute_retention distrust_entry "
             "edit_entry find_claim find_new_strings fold_key format_entry "
-            "is_forgotten_reworded read_entry read_file_time read_id read_key "
+            "is_forgotten is_forgotten_reworded read_entry read_file_time read_id read_key "
             "read_list read_tags replace_body"
         ),
         "frontmatter": "FrontmatterError edit format_document get_body get_content parse",

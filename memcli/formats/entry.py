@@ -335,11 +335,17 @@ def find_new_strings(before: str | None, after: str | None) -> str:
 
 def is_forgotten_reworded(before: str | None, after: str | None) -> bool:
     """Return whether an edit changes the text of a forgotten memory."""
-    if before is None or after is None or "forgotten" not in before:
+    if after is None or not is_forgotten(before):
         return False
-    old = read_document(before)
-    entry, _ = read_entry(old, "", read_file_time(0))
-    return entry.status == "forgotten" and old.body.strip() != read_document(after).body.strip()
+    return read_document(before).body.strip() != read_document(after).body.strip()
+
+
+def is_forgotten(text: str | None) -> bool:
+    """Return whether the text of a file is that of a forgotten memory."""
+    if text is None or "forgotten" not in text:
+        return False
+    entry, _ = read_entry(read_document(text), "", read_file_time(0))
+    return entry.status == "forgotten"
 
 
 def distrust_entry(entry: Entry) -> Entry:

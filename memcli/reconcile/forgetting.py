@@ -41,7 +41,7 @@ from ..store import (
     Replace,
     Workspace,
     commit,
-    find_own_workspace,
+    find_recording_workspace,
     read_file,
     read_log,
     run_git,
@@ -103,18 +103,6 @@ def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult
     workspace.machine.note_carried_purges(texts)
     wipe_index(index)
     return done
-
-
-def find_recording_workspace(workspace: Workspace) -> Workspace | None:
-    """Return the user's own workspace if it has the conversations of this one.
-
-    What hooks record in a shared workspace goes there, so a purged text has to be deleted there.
-    """
-    own = find_own_workspace(workspace.context) if workspace.is_shared else None
-    if own is None or own.root == workspace.root:
-        return None
-    own.gates = workspace.gates
-    return own
 
 
 def purge_texts(workspace: Workspace, texts: Mapping[str, str]) -> Commit:
@@ -342,10 +330,6 @@ def hide_entries(
     summary = summarize_texts([entry.summary for entry in entries], "memory")
     done.result = commit(workspace, command, groups, summary=summary, actor=actor)
     mark_rejected(done, groups)
-    texts = [get_content(index.read_text(entry.path) or "") for entry in entries]
-    own = find_recording_workspace(workspace)
-    if own is not None:
-        own.machine.store_purged_digests(texts)
     # The gates refuse the text from now on, also for commands that do not look at the files.
     index.refresh()
     return done
@@ -465,10 +449,6 @@ def restore(workspace: Workspace, names: Sequence[str]) -> ForgetResult:
     summary = summarize_texts([entry.summary for entry in entries], "memory")
     done.result = commit(workspace, "restore", groups, summary=summary)
     mark_rejected(done, groups)
-    texts = [get_content(index.read_text(entry.path) or "") for entry in entries]
-    own = find_recording_workspace(workspace)
-    if own is not None:
-        own.machine.remove_purged_digests(texts)
     index.refresh()
     return done
 

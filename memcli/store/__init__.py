@@ -84,6 +84,7 @@ if TYPE_CHECKING:
         TEMPORARY_PREFIX,
         Workspace,
         find_own_workspace,
+        find_recording_workspace,
         get_target_workspace,
         get_workspaces,
         open_folder,
@@ -136,7 +137,8 @@ __getattr__ = import_lazily(
         ),
         "workspace": (
             "MARK PURGED_IDS TEMPORARY_PREFIX Workspace find_own_workspace "
-            "get_target_workspace get_workspaces open_folder parse_purged_ids"
+            "find_recording_workspace get_target_workspace get_workspaces open_folder "
+            "parse_purged_ids"
         ),
         "writer": (
             "Append ChangeGroup Commit Replace check_group commit commit_one "

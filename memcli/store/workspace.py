@@ -288,6 +288,18 @@ def find_own_workspace(context: Context) -> Workspace | None:
     return open_folder(context, folder, "your own", find_repository(context.folder), is_own=True)
 
 
+def find_recording_workspace(workspace: Workspace) -> Workspace | None:
+    """Return the user's own workspace if it has the conversations of this one.
+
+    What hooks record in a shared workspace goes there, so a purged text has to be deleted there.
+    """
+    own = find_own_workspace(workspace.context) if workspace.is_shared else None
+    if own is None or own.root == workspace.root:
+        return None
+    own.gates = workspace.gates
+    return own
+
+
 def build_own_workspace(context: Context, folder: Path) -> Workspace:
     is_new = not (folder / MARK).is_file()
     if is_new:

@@ -16,7 +16,7 @@ from threading import get_ident
 from typing import NamedTuple, TypeVar
 
 from ..errors import ChangedError, MemError, OutsideError, RejectedError
-from ..formats import get_content, merge_lines
+from ..formats import get_content, is_forgotten, merge_lines
 from .files import LOCK_SECONDS, open_lock, sync_path
 from .machine import make_mem_folder
 from .undo_log import (
@@ -30,7 +30,7 @@ from .undo_log import (
     read_record,
     save_record,
 )
-from .workspace import TEMPORARY_PREFIX, Workspace
+from .workspace import TEMPORARY_PREFIX, Workspace, find_recording_workspace
 
 # Files may hold bytes that are not UTF-8. This carries them through unchanged.
 FILE_ENCODING = {"encoding": "utf-8", "errors": "surrogateescape"}
@@ -295,7 +295,27 @@ def write_changes(
             sync_path(log_folder)
             if number % PRUNE_INTERVAL == 0:
                 prune_log(workspace, log_folder)
+    with suppress(OSError):
+        follow_forgetting(workspace, changes)
     return number
+
+
+def follow_forgetting(workspace: Workspace, changes: Sequence[Change]) -> None:
+    """Refuse texts in the user's own workspace as long as a shared one has forgotten them.
+
+    Also after an undo. Otherwise the conversations of the shared workspace would show them.
+    """
+    texts: dict[bool, list[str]] = {True: [], False: []}  # by whether they are forgotten now
+    for change in changes:
+        if change.after is None or workspace.get_kind(change.path) != "entry":
+            continue
+        is_now_forgotten = is_forgotten(change.after)
+        if is_now_forgotten != is_forgotten(change.before):
+            texts[is_now_forgotten].append(get_content(change.before or change.after))
+    own = find_recording_workspace(workspace) if texts[True] or texts[False] else None
+    if own is not None:
+        own.machine.store_purged_digests(texts[True])
+        own.machine.remove_purged_digests(texts[False])
 
 
 def revert_changes(root: Path, changes: Sequence[Change]) -> None:

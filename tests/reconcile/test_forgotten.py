@@ -226,8 +226,13 @@ def test_what_a_shared_workspace_forgets_is_hidden_in_the_own_one(tmp_path: Path
     mem("init", "--shared")
     mem("session", "append", "s1", text, "--scope", "user")
     mem("write", text, "--path", "petra", "--source", "user")
-    for command, is_shown in (("forget", False), ("restore", True)):
-        mem(command, "petra")
+    for command, is_shown in (
+        ("forget petra", False),
+        ("undo", True),
+        ("undo --redo", False),
+        ("restore petra", True),
+    ):
+        mem(*command.split())
         assert (text in mem("search", "north cluster", "--scope", "user")) == is_shown
 
 
