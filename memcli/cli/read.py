@@ -24,7 +24,7 @@ from ..search.names import (
     get_named,
     grep,
 )
-from .terminal import Result
+from .terminal import Result, join_details
 
 MOST_LINKS = 10  # shown; --json has all of them
 READ_FIELDS = ("path", "id", "text", "line", "lines", "links", "history")
@@ -121,7 +121,8 @@ def run_ls(
         marks = "" if entry.status == "active" else f"{entry.status} · "
         marks += "expired · " if first.is_expired(entry) else ""
         marks += "your own · " if index.workspace.is_own and len(workspaces) > 1 else ""
-        lines.append(f"{entry.summary}  ({entry.type} · {marks}{day} · {short_id})")
+        details = f"{entry.type} · {marks}{day} · {short_id}"
+        lines.append(join_details(context, entry.summary, details))
         item = {"text": entry.summary, "short_id": short_id}
         items.append({**entry._asdict(), **item, "workspace": str(index.workspace.root)})
     code = 0 if matches else 1

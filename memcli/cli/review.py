@@ -8,7 +8,7 @@ from ..api import ChangedError, Context, MemError, NotFoundError, Workspace, add
 from ..formats import count_noun
 from ..reconcile import Choice, Question, answer_questions, get_text, list_questions
 from ..store.undo import undo
-from .terminal import Result, clean_line, print_message, read_key
+from .terminal import Result, clean_line, print_message, read_key, wrap_text
 
 REVIEW_FIELDS = ("id", "kind", "text", "reason", "memories", "answers", "answer", "undo")
 KEYS = {"o": "older", "n": "newer", "k": "both", "a": "accept", "r": "reject"}
@@ -146,7 +146,8 @@ class Dialog:
         return f"{choice.text}  ({choice.source} · {day} · {choice.short_id})"
 
     def print(self, line: str) -> None:
-        self.context.stderr.write(f"{clean_line(line)}\n")
+        lines = wrap_text(self.context, clean_line(line), 4)
+        self.context.stderr.write("\n".join(lines) + "\n")
         self.context.stderr.flush()
 
     def handle_key(self, key: str, position: int) -> int:

@@ -32,7 +32,7 @@ def run_search(
     status: Annotated[
         list[str], Option(help="active (default), superseded, forgotten, faded or all.")
     ] = [],
-    since: Annotated[str, Option(help="Only hits from this date on.")] = "",
+    since: Annotated[str, Option(help="Only hits from this date on, such as october.")] = "",
     until: Annotated[str, Option(help="Only hits up to this date.")] = "",
     where: Annotated[list[str], Option(help='Only memories with this property: "rating>=4".')] = [],
     min_score: Annotated[float, Option(help="Hide hits below this relevance (0 to 1).")] = -1.0,

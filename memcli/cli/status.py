@@ -266,7 +266,7 @@ def describe_statistics(workspace: Workspace, numbers: Statistics, usage: Usage)
         f"  new        {format_counts(numbers.growth)}",
         f"  shown      {count_noun(usage.shown, 'time')}; {usage.never_shown:,} never",
         f"  files      {format_counts(numbers.files)}",
-        f"  size       {numbers.bytes / 1000:,.0f} kB in {count_noun(numbers.texts, 'text')}",
+        f"  size       {numbers.bytes // 1000 + 1:,} kB in {count_noun(numbers.texts, 'text')}",
         f"  undo log   {count_noun(len(read_log(workspace)), 'command')}",
     ]
     # The memories that are used most, below the number of uses.

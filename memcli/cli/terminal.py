@@ -87,18 +87,27 @@ def print_result(context: Context, result: Result) -> None:
 def print_message(context: Context, message: str, prefix: str = "mem: ") -> None:
     """Print a line on stderr, wrapped at words on a terminal."""
     text = clean_line(f"{prefix}{message}")
-    if context.is_terminal:
-        import textwrap
+    lines = wrap_text(context, text) if context.is_terminal else [text]
+    context.stderr.write("\n".join(lines) + "\n")
 
-        wrapped = textwrap.wrap(
-            text,
-            context.width,
-            subsequent_indent="  ",
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        text = "\n".join(wrapped)
-    context.stderr.write(f"{text}\n")
+
+def wrap_text(context: Context, text: str, indent: int = 2) -> list[str]:
+    """Return the lines of a text that is wrapped at words."""
+    import textwrap
+
+    return textwrap.wrap(
+        *(text, context.width),
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def join_details(context: Context, text: str, details: str) -> str:
+    """Return a text and its details, which end with an id, in one line if they fit."""
+    # An id that is broken over two lines is hard to read and to copy.
+    line = f"{text}  ({details})"
+    return line if len(line) <= context.width else f"{text}\n  ({details})"
 
 
 def show_in_pager(context: Context, text: str) -> None:

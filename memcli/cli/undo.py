@@ -17,7 +17,7 @@ from ..api import (
     open_existing,
     open_target,
 )
-from ..formats import build_id, format_history_record, format_time, split_history
+from ..formats import build_id, format_history_record, format_time, shorten, split_history
 from ..index import open_index, parse_date
 from ..store import (
     Append,
@@ -219,7 +219,9 @@ def list_commands(workspace: Workspace, records: list[Record], undone: set[int])
         state = "undone" if record.number in undone else "purge" if record.is_purge else ""
         day = workspace.describe_day(record.time)
         note = f"  ({state})" if state else ""
-        lines.append(f"{record.number:4}  {record.command:11} {day}  {record.summary}{note}")
+        start = f"{record.number:4}  {record.command:11} {day:10}  "
+        room = workspace.context.width - len(start) - len(note)
+        lines.append(f"{start}{shorten(record.summary, room)}{note}")
         rows.append([record.number, record.command, record.time, state, record.summary])
         items.append(
             {

@@ -13,9 +13,8 @@ AGO = re.compile(r"(\d{1,4})\s*(h|d|w|m|y|hours?|days?|weeks?|months?|years?)(?:
 DAYS_OF_UNIT = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 MONTHS = (
-    *("january", "february", "march", "april", "may", "june", "july"),
-    *("august", "september", "october", "november", "december"),
-)
+    "january february march april may june july august september october november december"
+).split()
 MONTH = "|".join(f"{name}|{name[:3]}" for name in MONTHS)
 # october, oct 2026, 12 november, nov 28, 2026
 NAMED = re.compile(
