@@ -208,8 +208,7 @@ def describe_agents(connected: Sequence[str], others: Sequence[str], usage: Usag
         lines.append(f"Agents not connected: {titles} (mem hook install)")
     # Counted over all workspaces.
     if usage.sessions:
-        count = f"{usage.tokens_per_session:,} tokens of memory"
-        lines.append(f"Agents get {count} in a session (median)")
+        lines.append(f"mem adds {usage.tokens_per_session:,} tokens to an agent's session (median)")
     return ["", *lines] if lines else []
 
 

@@ -96,7 +96,8 @@ def wrap_text(context: Context, text: str, indent: int = 2) -> list[str]:
     import textwrap
 
     return textwrap.wrap(
-        *(text, context.width),
+        text,
+        context.width,
         subsequent_indent=" " * indent,
         break_long_words=False,
         break_on_hyphens=False,

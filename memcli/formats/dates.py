@@ -123,8 +123,7 @@ def find_days(words: str, today: date) -> tuple[date, date] | None:
         return day, day + timedelta(days=1)
     # Not 11/28/2026: half of the world would read 3/4/2026 as another day than we do.
     if re.fullmatch(r"\d{1,2}\.\d{1,2}\.\d{4}", words):
-        day_number, month, year = map(int, words.split("."))
-        day = date(year, month, day_number)
+        day = date(*map(int, reversed(words.split("."))))
         return day, day + timedelta(days=1)
     named = NAMED.fullmatch(words)
     return find_named_days(named, today) if named else None

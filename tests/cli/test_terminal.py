@@ -70,7 +70,7 @@ def test_status_names_the_own_workspace_in_its_hints_and_the_tokens_once(tmp_pat
     sessions.mkdir()
     (sessions / "a.json").write_text('{"tokens": 300}')
     status = run_mem(tmp_path, "status", **own)[1]
-    assert status.count("Agents get 300 tokens of memory in a session (median)") == 1
+    assert status.count("mem adds 300 tokens to an agent's session (median)") == 1
     _, _, command = status.partition("fading     1 memory (mem ")
     words = command.partition(")")[0].split()
     assert "An old fact." in run_mem(tmp_path, *words, "--dry-run", **own)[1]
