@@ -115,10 +115,10 @@ def find_unnamed_passwords(text: str, low: str) -> Iterator[tuple[int, int]]:
     """Yield passwords that no word announces, as in `log in with anna / …`, `the wifi is …`."""
     if any(word in low for word in _DOORS):
         for match in _pattern("unnamed").finditer(text):
-            value = strip_end(match["pair"] or match["wifi"])
+            start, end = match.span(match.lastindex or 0)
+            value = strip_end(text[start:end])
             # Names of networks and products have digits too, but no sign between two letters.
             if compiled(r"\w[!$^*]+\w").search(value) and is_password(value):
-                start = match.start("pair" if match["pair"] else "wifi")
                 yield start, start + len(value)
 
 

@@ -360,21 +360,16 @@ class TreeMerge:
 
     def find_renamed(self, commit: str) -> dict[str, str]:
         """Return the new paths of the memories that a side renamed, by their old paths."""
-        changes = self.repository.list_changes(self.base, commit)
-        deleted = self.read_memories(self.base, changes, "D")
-        if not deleted:
-            return {}
-        old_paths = index_by_id(deleted)
-        new_paths = index_by_id(self.read_memories(commit, changes, "A"))
+        old_paths = index_by_id(self.read_memories(commit, "D"))
+        new_paths = index_by_id(self.read_memories(commit, "A")) if old_paths else {}
         return {old_paths[key]: new_paths[key] for key in old_paths.keys() & new_paths.keys()}
 
-    def read_memories(
-        self, commit: str, changes: Mapping[str, str], letter: str
-    ) -> dict[str, str]:
-        """Return the texts of the changed memories that have a letter in `changes`."""
+    def read_memories(self, commit: str, letter: str) -> dict[str, str]:
+        """Return the texts of memories that a side added (A) or deleted (D)."""
+        changes = self.repository.list_changes(self.base, commit)
         paths = [path for path, status in changes.items() if status == letter]
         paths = [path for path in paths if self.workspace.get_kind(path) == "entry"]
-        texts = self.repository.read_files(commit, paths)
+        texts = self.repository.read_files(self.base if letter == "D" else commit, paths)
         return {path: text or "" for path, text in texts.items()}
 
     def rename_files(self, commit: str, own: Mapping[str, str], names: Mapping[str, str]) -> str:
@@ -441,8 +436,7 @@ class TreeMerge:
     def read_new_entries(self, commit: str) -> dict[tuple[object, ...], NewEntry]:
         """Return the active memories that a side added, by their meaning."""
         workspace = self.workspace
-        changes = self.repository.list_changes(self.base, commit)
-        texts = self.read_memories(commit, changes, "A")
+        texts = self.read_memories(commit, "A")
         entries: dict[tuple[object, ...], NewEntry] = {}
         for path, text in texts.items():
             with suppress(FrontmatterError):

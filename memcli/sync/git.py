@@ -48,7 +48,10 @@ FASTER = re.compile(
     "fetch first|non-fast-forward|stale info|cannot lock ref|failed to update ref|incorrect old"
 )
 # "fatal: Unable to create '/home/ana/mem/.git/index.lock': File exists."
-LOCKED = re.compile(r"Unable to create '(.+\.lock)': File exists")
+# "error: could not lock config file .git/config: File exists"
+LOCKED = re.compile(
+    r"(?:Unable to create '|could not lock config file )(.+?)(?:\.lock)?'?: File exists"
+)
 UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 NO_OBJECT = "0" * 40
 REGULAR = ("100644", "100755")
@@ -227,6 +230,8 @@ class Repository:
         try:
             self.run(*arguments)
         except GitError as error:
+            if LOCKED.search(error.output):
+                raise  # on this machine
             raise explain_network_error(remote, error) from None
 
     def push(self, remote: str, commit: str, branch: str) -> bool:
@@ -296,7 +301,7 @@ def explain_local_error(repository: Repository, error: GitError) -> MemError:
     if not match:
         return RejectedError(f"git: {error.reason}")
     # Not deleted here: a person's `git commit` holds this lock while an editor is open.
-    lock = quote(str(Path(repository.top, match[1])))
+    lock = quote(str(Path(repository.top, f"{match[1]}.lock")))
     return BusyError(
         "another git process is running here, or was killed and left a lock",
         f"run mem sync again; if no git is running here, first: rm {lock}",

@@ -595,8 +595,13 @@ def test_what_is_no_memory_of_its_own_is_refused(
     assert "no memory" in Machine(tmp_path / "third").sync(str(tmp_path / "code"), code=5)
 
 
-def test_a_lock_of_a_git_that_was_killed_is_named(laptop: Machine) -> None:
-    lock = laptop.root / ".git/index.lock"
+@pytest.mark.parametrize("name", ["index.lock", "refs/remotes/origin/main.lock", "HEAD.lock"])
+def test_a_lock_of_a_git_that_was_killed_is_named(
+    laptop: Machine, desktop: Machine, name: str
+) -> None:
+    desktop.write("Bo is in Rome.")
+    desktop.sync()
+    lock = laptop.root / ".git" / name
     lock.touch()
     laptop.write("Kai is in Lisbon.")
     output = laptop.sync(code=75).replace("\n  ", " ")
@@ -604,6 +609,18 @@ def test_a_lock_of_a_git_that_was_killed_is_named(laptop: Machine) -> None:
     assert lock.exists()
     lock.unlink()
     assert "Lisbon" in laptop.sync()
+
+
+def test_a_lock_of_the_settings_of_git_is_named(tmp_path: Path, hub: Path) -> None:
+    new = Machine(tmp_path / "new")
+    new.write("Kai is in Lisbon.")
+    git(new.root, "init", "-q", "-b", "main")
+    lock = new.root / ".git/config.lock"
+    lock.touch()
+    assert f"first: rm {lock}" in new.sync(str(hub), code=75).replace("\n  ", " ")
+    lock.unlink()
+    new.sync(str(hub))
+    assert git(new.root, "remote") == "origin\n"
 
 
 def test_a_remote_without_a_memory_deletes_none(
