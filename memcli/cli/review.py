@@ -116,7 +116,8 @@ class Dialog:
         still_open = len(self.items) - len(self.closed)
         lines = [f"Answered {count_noun(answered, 'question')}. Still open: {still_open}."]
         if self.done:
-            lines.append("Undo: mem undo")
+            # Each answer is a command of its own.
+            lines.append("Undo: mem undo" + (" --list" if len(self.done) > 1 else ""))
         return Result({}, lines)
 
     def show(self, position: int) -> None:
