@@ -74,7 +74,8 @@ def run_status(
         lines += describe_workspace(workspace, project, numbers, pending, option)
         lines += index.messages
         if all_:
-            lines += describe_statistics(workspace, numbers, usage)
+            for line in describe_statistics(workspace, numbers, usage):
+                lines += wrap_text(context, line, 13)
     connected = {item.agent for item in list_connections(context, find_project(context))}
     others = [name for name in find_agents(context) if name not in connected]
     lines += describe_agents([name for name in AGENTS if name in connected], others, usage)

@@ -87,12 +87,13 @@ def print_result(context: Context, result: Result) -> None:
 def print_message(context: Context, message: str, prefix: str = "mem: ") -> None:
     """Print a line on stderr, wrapped at words on a terminal."""
     text = clean_line(f"{prefix}{message}")
-    lines = wrap_text(context, text) if context.is_terminal else [text]
-    context.stderr.write("\n".join(lines) + "\n")
+    context.stderr.write("\n".join(wrap_text(context, text)) + "\n")
 
 
 def wrap_text(context: Context, text: str, indent: int = 2) -> list[str]:
-    """Return the lines of a text that is wrapped at words."""
+    """Return the lines of a text that is wrapped at words on a terminal."""
+    if not context.is_terminal:
+        return [text]
     import textwrap
 
     return textwrap.wrap(

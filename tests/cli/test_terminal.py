@@ -74,3 +74,21 @@ def test_status_names_the_own_workspace_in_its_hints_and_the_tokens_once(tmp_pat
     _, _, command = status.partition("fading     1 memory (mem ")
     words = command.partition(")")[0].split()
     assert "An old fact." in run_mem(tmp_path, *words, "--dry-run", **own)[1]
+
+
+def test_lists_fit_on_a_terminal_and_are_whole_in_a_pipe(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    text = f"The old pump of {'the long and narrow garden behind ' * 3}the house hums."
+    entry_id = run_mem(tmp_path, "write", text)[1].split("\t")[1]
+    for words in (["undo", "--list"], ["ls"]):
+        assert text in run_mem(tmp_path, *words)[1]
+    commands = show(tmp_path, "undo", "--list")
+    assert [len(line) <= 80 for line in commands] == [True] and commands[0].endswith("…")
+    shown, details = show(tmp_path, "ls")
+    assert shown == text and details.startswith("  (") and details.endswith(f"{entry_id[-6:]})")
+
+
+def show(folder: Path, *words: str) -> list[str]:
+    context = make_terminal(folder)._replace(height=0)
+    assert run(context, words) == 0
+    return context.stdout.getvalue().splitlines()  # type: ignore[attr-defined, no-any-return]
