@@ -91,7 +91,7 @@ def show_edit(request: Request, problem: str = "") -> Page:
         tags = ", ".join(entry.tags)
         values = {"title": entry.title, "type": entry.type, "tags": tags}
         values["text"] = get_body(file.shown)
-    template = "<p>The file now says:</p><pre>{}</pre>"
+    template = '<p>The file now says:</p><pre class="current" tabindex="0">{}</pre>'
     current = fill(template, values["text"]) if problem else None
     back = request.build_address("memory", id=file.path)
     inputs = render_inputs({**values, **request.values}, types, back)

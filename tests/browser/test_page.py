@@ -151,6 +151,23 @@ def test_checkbox_of_a_changed_file(browser: Browser, url: str, workspace: Works
     assert file.read_text() == "- [ ] ash\n- [x] oak\n"
 
 
+def test_a_conflict_of_a_long_memory_is_seen(
+    browser: Browser, url: str, workspace: Workspace
+) -> None:
+    file = put(workspace, "entries/kiln.md", "The kiln cools for two days.\n\n" * 500)
+    browser.resize(1280, 820)
+    browser.open(f"{url}edit?id=entries/kiln.md")
+    file.write_text(f"{file.read_text()}An editor added this.\n")
+    browser.run("document.querySelector('textarea').value = 'The kiln is cold.'")
+    browser.click("Save")
+    browser.wait("document.activeElement.name === 'text'")
+    top = "document.querySelector('[role=alert]').getBoundingClientRect().top"
+    browser.wait(f"{top} > 0")
+    assert browser.run("document.querySelector('textarea').getBoundingClientRect().bottom") < 820
+    # The browser reports the answer 409.
+    browser.problems.clear()
+
+
 def test_number_of_questions(browser: Browser, url: str, workspace: Workspace) -> None:
     write(workspace, "We ship on Mondays.", key="ship/day", source="user")
     write(workspace, "We ship on Fridays.", key="ship/day", source="inferred")

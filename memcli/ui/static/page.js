@@ -59,8 +59,9 @@ if (search) {
   search.addEventListener("input", updateSoon);
   search.addEventListener("submit", openFirst);
   search.querySelector("button").hidden = true;
-  // In an empty field, it would lay out the page before its fonts have arrived.
-  if (search.q.value) search.q.setSelectionRange(search.q.value.length, search.q.value.length);
+  // With autofocus, the browser would set the focus with the first frame. A person may type before.
+  search.q.focus();
+  search.q.setSelectionRange(search.q.value.length, search.q.value.length);
 }
 
 function moveFocus(step) {
