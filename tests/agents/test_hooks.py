@@ -213,6 +213,8 @@ def test_a_request_leaves_no_line_in_the_history(tmp_path: Path) -> None:
     send(tmp_path, "UserPromptSubmit", prompt=prompt)
     send(tmp_path, "UserPromptSubmit", prompt="Where are the invoices?")
     send(tmp_path, "Stop", last_assistant_message="The invoices are in the table billing_2026.")
+    asked = run_mem(tmp_path, "consolidate", "--ask")[1]
+    assert "user (its requests to remember or forget are done: leave them out): Remember" in asked
     assert run_mem(tmp_path, "consolidate", "--all")[0] == 0
     assert run_mem(tmp_path, "undo", "1")[0] == 0
     history = next(workspace.root.glob("HISTORY*")).read_text()
