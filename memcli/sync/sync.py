@@ -79,7 +79,8 @@ def set_up_repository(workspace: Workspace, address: str) -> str:
         check_own_repository(workspace)
     repository = Repository(workspace)
     try:
-        if not (workspace.root / ".git").exists():
+        # Also if a git that was killed left half a repository.
+        if not repository.try_run("rev-parse", "--git-dir"):
             repository.run("init", "--quiet", "--initial-branch=main")
         known = repository.get_config("remote.origin.url")
     except GitError as error:

@@ -550,6 +550,13 @@ def test_a_wrong_address_does_not_become_the_remote(
     assert git(new.root, "remote") == "origin\n", "a later failure leaves it"
 
 
+def test_half_a_repository_of_a_killed_git_is_completed(tmp_path: Path, hub: Path) -> None:
+    new = Machine(tmp_path / "new")
+    new.write("Kai is in Lisbon.")
+    (new.root / ".git/refs").mkdir(parents=True)
+    assert "Lisbon" in new.sync(str(hub))
+
+
 def test_a_push_that_a_remote_rejects_still_receives(
     laptop: Machine, desktop: Machine, hub: Path
 ) -> None:
@@ -753,8 +760,10 @@ def test_a_damaged_repository_and_another_address_are_named(
     new.write("Nobody has this.")
     git(new.folder, "init", "-q")
     (new.root / ".git").mkdir()
-    assert "not a git repository" in new.sync("https://example.org/hub.git", code=5)
-    assert git(new.folder, "remote") == "", "the repository above is somebody's project"
+    assert "not a git repository" in new.sync(code=5)
+    assert "cannot reach" in new.sync("/none/hub.git", code=6)
+    above = git(new.folder, "for-each-ref") + git(new.folder, "remote")
+    assert above == "", "the repository above is somebody's project"
 
 
 def test_git_merges_a_shared_memory_with_the_driver(
