@@ -9,7 +9,7 @@ not need it.
 
 Tasks: script and layout work above 50 ms by the clock, as the browser reports it. The first
 navigation of a new browser process is counted apart, over 5 processes. There, the first layout
-takes 10 to 14 ms of processor time, but it also waits for other processes of the browser that are
+takes 10 to 15 ms of processor time, but it also waits for other processes of the browser that are
 still starting: each font of the system is a request to one of them. On a busy machine the wait
 alone takes longer than 50 ms. A user has a warm browser, in which fonts and code are loaded.
 """
