@@ -18,6 +18,8 @@ MATRIX_FILE = "vectors.f32"
 BUSY_SECONDS = 0.25  # a command that cannot write by then works on a copy in memory
 # Marks count as letters, because Thai and Hindi words would fall apart without them.
 TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+# The key of texts, by id, that another machine purged and that the state folder does not have yet.
+PURGED_TEXTS = "purged texts"
 READER_VERSION = 3  # raise it when files are read or cut differently
 
 SCHEMA = f"""

@@ -5,6 +5,7 @@ on this machine. It is the only way from a file to search results, and to the ou
 and `mem grep`, because editors, agents' file tools and git write files without asking the writer.
 """
 
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -47,7 +48,7 @@ from ..formats import (
 from ..formats import chunks as cutting
 from ..secrets import redact, scan
 from ..store import Machine, Workspace, find_tags, find_title, has_secret_name, render_canvas
-from .database import Database
+from .database import PURGED_TEXTS, Database
 from .scan import Stat
 
 # A purged text is looked for from the start of a sentence on: a digest per word would be slow.
@@ -119,6 +120,7 @@ def load_forgotten(database: Database, workspace: Workspace) -> ForgottenTexts:
         " where status = 'forgotten' and hidden = 0"
     ).fetchall()
     texts = {entry_id: get_content(text) for entry_id, text in rows}
+    texts |= json.loads(database.get_meta(PURGED_TEXTS) or "{}")
     return ForgottenTexts(texts, workspace.machine, workspace.read_purged_ids())
 
 

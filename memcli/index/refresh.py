@@ -1,12 +1,13 @@
 """Bring the index in step with the files on disk."""
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..formats import build_digest, get_content
 from ..store import Workspace
-from .database import Database
+from .database import PURGED_TEXTS, Database
 from .scan import Listing, format_path, scan_workspace
 from .settled import is_settled
 
@@ -63,7 +64,7 @@ def refresh(
     from .reader import load_forgotten
     from .writer import apply_forgotten, delete_file, refresh_file, wipe_deleted_texts
 
-    note_purged_texts(database, workspace, [row[1] for row in deleted])
+    is_noted = note_purged_texts(database, workspace, [row[1] for row in deleted])
     forgotten = load_forgotten(database, workspace)
     with database.write():
         database.run("delete from meta where key in ('seen', 'rows')")
@@ -82,29 +83,39 @@ def refresh(
     apply_forgotten(database, workspace)
     if database.get_meta("purged") not in (purged, None):
         wipe_deleted_texts(database)
-    database.try_set_meta("purged", purged)
+    # The next refresh notes them if this one could not.
+    database.try_set_meta("purged", purged if is_noted else "")
     return True
 
 
-def note_purged_texts(database: Database, workspace: Workspace, files: Sequence[int]) -> None:
+def note_purged_texts(database: Database, workspace: Workspace, files: Sequence[int]) -> bool:
     """Hide the texts of memories that git deleted because another machine purged them.
 
-    The next command that may write deletes them where they are repeated.
+    The next command that may write deletes them where they are repeated. If the state folder cannot
+    be written, the index keeps them, and False is returned.
     """
     purged_ids = workspace.read_purged_ids() if files and workspace.is_trusted else frozenset()
     # A purge on this machine has deleted them already.
     purged_ids -= workspace.machine.read_carried_purges() if purged_ids else frozenset()
-    texts: dict[str, str] = {}
+    texts: dict[str, str] = json.loads(database.get_meta(PURGED_TEXTS) or "{}")
     for file in files if purged_ids else ():
         row = database.run(
             "select id, text from entries join texts using(file) where file = ?", (file,)
         ).fetchone()
         if row is not None and row[0] in purged_ids:
             texts[row[0]] = get_content(row[1])
-    if texts:
-        workspace.machine.store_purged_digests(texts.values())
-        pending = workspace.machine.read_pending_purges()
-        workspace.machine.save_pending_purges({**pending, **texts})
+    if not texts:
+        return True
+    machine = workspace.machine
+    try:
+        machine.save_pending_purges({**machine.read_pending_purges(), **texts})
+        machine.store_purged_digests(texts.values())
+        texts = {}
+    except OSError:
+        pass  # an agent's sandbox, or a full disk
+    with database.write():
+        database.set_meta(PURGED_TEXTS, json.dumps(texts))
+    return not texts
 
 
 def find_changed_files(workspace: Workspace, listing: Listing, rows: dict[str, Any]) -> list[str]:

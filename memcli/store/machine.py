@@ -86,8 +86,7 @@ class Machine:
 
     def save_pending_purges(self, texts: dict[str, str]) -> None:
         if self.state_folder is not None and texts != self.read_pending_purges():
-            with suppress(OSError):
-                save_private(self.state_folder / PENDING_PURGES, json.dumps(texts).encode())
+            save_private(self.state_folder / PENDING_PURGES, json.dumps(texts).encode())
 
     def build_digests(self, texts: Iterable[str]) -> frozenset[str]:
         word_lists = ([word for _, _, word in find_words(normalize(text))] for text in texts)

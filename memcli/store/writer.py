@@ -410,7 +410,8 @@ def finish_purges(workspace: Workspace, log_folder: Path) -> None:
         purge_log(workspace, [change.path for change in deleted], bodies)
         save_record(log_folder, record._replace(changes=(), summary="", purged_texts=()), "json")
         path.unlink()
-        workspace.machine.save_pending_purges({})
+        with suppress(OSError):
+            workspace.machine.save_pending_purges({})
 
 
 @contextmanager
