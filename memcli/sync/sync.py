@@ -126,7 +126,9 @@ class Exchange:
 
     def run(self) -> None:
         check_contents(self.workspace, self.repository)
-        prepare_files(self.workspace, self.repository)
+        # The lock first restores the files that a killed sync was changing.
+        with hold_lock(self.workspace):
+            prepare_files(self.workspace, self.repository)
         for attempt in range(TRIES):
             if attempt:
                 # A random pause, so that two machines do not meet again in each attempt.
