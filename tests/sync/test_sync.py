@@ -218,6 +218,31 @@ def test_a_purge_that_plain_git_brings_is_carried_out_by_the_next_command(
     assert "flower" not in desktop.read_all(), "also not in the note, the index and the undo log"
 
 
+def test_a_purge_that_git_brings_is_not_lost_while_the_state_folder_is_full(
+    laptop: Machine, desktop: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = laptop.write("The spare key is under the flower pot.")
+    laptop.sync()
+    desktop.sync()
+    desktop.mem("note", "Told Jonas: the spare key is under the flower pot.")
+    git(desktop.root, "add", "-A")
+    git(desktop.root, "commit", "-qm", "By hand")
+    laptop.mem("forget", memory, "--purge", "--yes")
+    laptop.sync()
+    git(desktop.root, "pull", "-q", "--no-rebase", "--no-edit")
+
+    def fail(path: Path, data: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    with monkeypatch.context() as full_disk:
+        full_disk.setattr("memcli.store.machine.save_private", fail)
+        code, output = desktop.mem("grep", "Jonas")
+        assert code == 0 and "flower" not in output
+        assert "flower" not in desktop.mem("grep", "flower")[1]
+    desktop.write("Something else.")
+    assert "flower" not in desktop.read_all()
+
+
 def test_a_file_that_an_editor_saves_during_the_sync_is_not_overwritten(
     laptop: Machine, desktop: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
