@@ -279,7 +279,7 @@ def read_fields(workspace: Workspace, metadata: dict[str, Any]) -> dict[str, str
     expires = str(metadata.pop("expires", "") or "")
     moment = parse_end(expires, workspace.now, workspace.zone) if expires else None
     if expires and moment is None:
-        raise UsageError(f"cannot read the date {expires!r}", "for example: 2026-11-28, 3d")
+        raise UsageError(f"cannot read the date {expires!r}", "for example: 2026-11-28, friday, 3d")
     fields["expires_at"] = format_time(moment) if moment else ""
     return fields
 

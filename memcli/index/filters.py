@@ -85,9 +85,8 @@ def parse_date(text: str, now: datetime, zone: tzinfo) -> tuple[datetime, dateti
     """Return the first and last moment of a date that a person typed. Raises UsageError."""
     period = parse_period(text, now, zone)
     if period is None:
-        raise UsageError(
-            f"cannot read the date {text!r}", "for example: 2026-11-28, yesterday, last week, 3d"
-        )
+        hint = "for example: 2026-11-28, 28.11.2026, october, nov 28, yesterday, last week, 3d"
+        raise UsageError(f"cannot read the date {text!r}", hint)
     return period
 
 

@@ -127,9 +127,10 @@ def check_fraction(workspace: Workspace, fading: Sequence[FadingEntry], limit: f
     if len(fading) > limit * active:
         # Rounded up, so that the command in the hint works.
         needed = min(-(-100 * len(fading) // active) / 100, 1.0)
+        command = f"mem decay{' --scope user' if workspace.is_own else ''}"
         raise RejectedError(
             f"{len(fading):,} of {count_noun(active, 'memory')} would fade, more than {limit:.0%}",
-            f"list them: mem decay --dry-run; to mark them: mem decay --max-fraction {needed:g}",
+            f"list them: {command} --dry-run; to mark them: {command} --max-fraction {needed:g}",
         )
 
 
