@@ -200,9 +200,8 @@ def test_a_purge_deletes_what_a_renamed_memory_once_said(laptop: Machine, deskto
         assert "flower" not in machine.read_all() and "with Jonas" not in machine.read_all()
 
 
-def test_a_purge_that_plain_git_brings_is_carried_out_by_the_next_command(
-    laptop: Machine, desktop: Machine
-) -> None:
+def purge_and_pull(laptop: Machine, desktop: Machine) -> None:
+    """Purge a memory on one machine, and pull that with plain git where a note repeats it."""
     memory = laptop.write("The spare key is under the flower pot.")
     laptop.sync()
     desktop.sync()
@@ -212,6 +211,12 @@ def test_a_purge_that_plain_git_brings_is_carried_out_by_the_next_command(
     laptop.mem("forget", memory, "--purge", "--yes")
     laptop.sync()
     git(desktop.root, "pull", "-q", "--no-rebase", "--no-edit")
+
+
+def test_a_purge_that_plain_git_brings_is_carried_out_by_the_next_command(
+    laptop: Machine, desktop: Machine
+) -> None:
+    purge_and_pull(laptop, desktop)
     assert "flower" not in desktop.mem("search", "flower pot", "--min-score", "0")[1]
     assert "flower" not in desktop.mem("grep", "flower")[1]
     desktop.write("Something else.")
@@ -221,15 +226,7 @@ def test_a_purge_that_plain_git_brings_is_carried_out_by_the_next_command(
 def test_a_purge_that_git_brings_is_not_lost_while_the_state_folder_is_full(
     laptop: Machine, desktop: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory = laptop.write("The spare key is under the flower pot.")
-    laptop.sync()
-    desktop.sync()
-    desktop.mem("note", "Told Jonas: the spare key is under the flower pot.")
-    git(desktop.root, "add", "-A")
-    git(desktop.root, "commit", "-qm", "By hand")
-    laptop.mem("forget", memory, "--purge", "--yes")
-    laptop.sync()
-    git(desktop.root, "pull", "-q", "--no-rebase", "--no-edit")
+    purge_and_pull(laptop, desktop)
 
     def fail(path: Path, data: bytes) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
