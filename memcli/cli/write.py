@@ -132,7 +132,11 @@ def run_write(
         allow_secrets=allow_secret,
         redact_secrets=redact,
     )
-    outcomes, done = write_memories(workspace, [draft], deduplicate=not no_dedup)
+    # With --scope user, the memory is about the user and not about the project of this folder.
+    project = "" if context.common.scope == "user" else None
+    outcomes, done = write_memories(
+        workspace, [draft], deduplicate=not no_dedup, default_project=project
+    )
     if outcomes[0].error is not None:
         raise add_secret_hint(outcomes[0].error)
     messages = [*done.messages, *explain_place(workspace)]

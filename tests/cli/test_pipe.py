@@ -1,6 +1,7 @@
 """What commands print in a pipe: rows for scripts on stdout, sentences on stderr."""
 
 import io
+import json
 import subprocess
 from pathlib import Path
 
@@ -81,6 +82,19 @@ def test_the_first_text_in_your_own_memory_is_announced(tmp_path: Path) -> None:
     assert run_mem(tmp_path, "write", "Kites need wind.", "--scope", "user")[2] == ""
     assert run_mem(tmp_path, "init")[0] == 0
     assert run_mem(tmp_path, "write", "We ship on Fridays.")[2] == ""
+
+
+def test_a_memory_about_the_user_has_no_project(tmp_path: Path) -> None:
+    def list_projects(name: str) -> set[str]:
+        listed = run_mem(tmp_path, "ls", "--scope", "user", "--json", "title,project")[1]
+        return {item["project"] for item in json.loads(listed)["entries"] if item["title"] == name}
+
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    run_mem(tmp_path, "write", "Kites need wind.", "--title", "Kites")
+    run_mem(tmp_path, "write", "My editor is Helix.", "--title", "Editor", "--scope", "user")
+    assert list_projects("Kites") == {tmp_path.name}
+    assert list_projects("Editor") == {""}
 
 
 def test_your_own_memories_are_marked(tmp_path: Path) -> None:
