@@ -327,6 +327,12 @@ def mark_conflict(ours: Lines, theirs: Lines, size: int) -> Lines:
     return [f"{start} ours\n", *ours, f"{middle}\n", *theirs, f"{end} theirs\n"]
 
 
+def mark_texts(ours: str, theirs: str, size: int) -> Merged:
+    """Return two whole texts, such as two memories, between conflict markers."""
+    lines = mark_conflict([add_line_end(ours)], [add_line_end(theirs)], size)
+    return Merged("".join(lines), "both sides have another memory in this file")
+
+
 def merge_entry(path: str, base: str | None, ours: str, theirs: str, markers: int) -> Merged:
     """Merge the fields of a memory by name, and its text by lines."""
     try:
@@ -335,10 +341,13 @@ def merge_entry(path: str, base: str | None, ours: str, theirs: str, markers: in
         head = merge_heads(old, older, newer)
     except FrontmatterError:
         # "tags: [x" is no YAML. Its lines must not be lost either.
+        if markers and not base:
+            return mark_texts(ours, theirs, markers)
         return merge_page(base or "", ours, theirs, markers)
-    if left.id != right.id and left.id and right.id:
-        if markers:
-            return merge_page(base or "", ours, theirs, markers)
+    has_two_ids = left.id != right.id and left.id and right.id
+    if has_two_ids and markers and left.body != right.body:
+        return mark_texts(ours, theirs, markers)
+    if has_two_ids and not markers:
         # Two memories in files of the same name. The second one gets a new file.
         first, second = sorted((left, right), key=lambda version: version.id)
         return Merged(first.text, copy=second.text)

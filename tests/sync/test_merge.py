@@ -190,6 +190,22 @@ def test_git_gets_markers() -> None:
     assert "tags: [a, b]" in merged.text and merged.conflict
 
 
+@pytest.mark.parametrize("head", ["", "tags: [x\n"])
+def test_git_gets_markers_around_two_memories_of_one_name(head: str) -> None:
+    ours = build("Cert expires in June.").replace("source:", f"{head}source:")
+    theirs = build("Cert expires in July.").replace(ID, OTHER)
+    merged = merge_file("entry", "entries/certs.md", None, ours, theirs, markers=7)
+    assert merged.text == f"<<<<<<< ours\n{ours}=======\n{theirs}>>>>>>> theirs\n"
+    assert merged.conflict
+    # One memory that was saved twice needs one of the two ids.
+    theirs = build("Cert expires in June.", tags=("b",)).replace(ID, OTHER)
+    merged = merge_file(
+        "entry", "entries/certs.md", None, build("Cert expires in June."), theirs, 7
+    )
+    assert not merged.conflict and merged.text == theirs.replace(OTHER, merged.text[8:28])
+    assert merged.text[8:28] in (ID, OTHER)
+
+
 LINES = st.lists(
     st.sampled_from(
         [
