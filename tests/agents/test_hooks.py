@@ -265,6 +265,15 @@ def test_a_request_forgets_in_both_memories_that_a_hook_may_change(tmp_path: Pat
     assert run_mem(tmp_path, "ls", **home)[0] == 1
 
 
+def test_what_the_user_said_before_forgetting_it_is_no_problem(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    send(tmp_path, "UserPromptSubmit", prompt="Remember that the pager rota is on Opsgenie.")
+    send(tmp_path, "UserPromptSubmit", prompt="Forget that the pager rota is on Opsgenie.")
+    assert run_mem(tmp_path, "grep", "Opsgenie")[0] == 1
+    assert run_mem(tmp_path, "check")[0] == 0
+    assert "problems" not in run_mem(tmp_path, "status")[1]
+
+
 def test_an_unclear_request_names_the_command_that_forgets(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     home = {"HOME": str(tmp_path / "home")}
