@@ -161,6 +161,24 @@ def test_a_question_that_was_answered_is_not_asked_again(laptop: Machine) -> Non
     laptop.sync()
 
 
+def test_two_answers_to_one_question_make_it_open_again(laptop: Machine, desktop: Machine) -> None:
+    laptop.write("The shop opens at 9.")
+    laptop.write("The shop opens at 10.")
+    laptop.sync()
+    desktop.sync()
+    for machine, answer in ((laptop, "newer"), (desktop, "older")):
+        question = machine.mem("review", "--json")[1].partition('"id": "')[2][:6]
+        assert machine.mem("review", question, answer)[0] == 0
+    laptop.sync()
+    assert "replaced each other" in desktop.sync(code=3)
+    laptop.sync(code=3)
+    for machine in (laptop, desktop):
+        output = machine.mem("ls")[1]
+        assert "opens at 9" in output and "opens at 10" in output
+        assert machine.mem("review", "--json")[1].count('"kind": ') == 1
+    assert desktop.mem("review", "--json")[1] == laptop.mem("review", "--json")[1]
+
+
 def test_a_purge_deletes_the_text_on_the_other_machine(laptop: Machine, desktop: Machine) -> None:
     memory = laptop.write("The spare key is under the flower pot.")
     laptop.sync()

@@ -296,6 +296,20 @@ def test_a_fix_loses_no_relation_and_no_line(tmp_path: Path) -> None:
     assert code == 1  # lines that are no events are still reported
 
 
+def test_two_memories_that_replace_each_other_are_a_question_again(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    ids = [ID.format(f"{number:03}") for number in range(3)]
+    for number, other in ((0, ids[1]), (1, ids[0]), (2, ids[0])):
+        put_entry(workspace, f"rent{number}", f"The rent is 1,{number}50.", superseded_by=other)
+    root = ["--workspace", str(workspace.root)]
+    code, output, _ = run_mem(tmp_path, "check", *root)
+    assert code == 1 and output.count("replace each other") == 2
+    assert run_mem(tmp_path, "check", "--fix", *root)[0] == 0
+    code, output, _ = run_mem(tmp_path, "ls", *root)
+    assert "1,050" in output and "1,150" in output and "1,250" not in output
+    assert '"conflict"' in run_mem(tmp_path, "review", "--json", *root)[1]
+
+
 def test_a_check_reads_the_files_that_are_no_memories(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     conflict = "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> x\n"
