@@ -195,7 +195,7 @@ def build_pair_groups(
         kept[winner.path] = winner
         kept.pop(loser.path, None)
         # A note without a header has its path as id, and below it moves to that of the loser.
-        is_moving = winner.id == winner.path and is_copy_of(winner.path, loser.path)
+        is_moving = winner.id == winner.path and is_copy_of(workspace, winner.path, loser.path)
         kept_id = loser.path if is_moving else winner.id
         edits[loser.path].update(superseded_by=kept_id, status=None)
         if loser.id == winner.id:
@@ -222,8 +222,8 @@ def build_pair_groups(
             page_changes += change_page_line(workspace, winner.id, winner.summary)
         else:
             successors[loser.id] = winner.id, winner.summary
-        if is_copy_of(winner.path, loser.path):
-            # The memory that stays gets the name that the user knows.
+        if is_copy_of(workspace, winner.path, loser.path):
+            # The note that stays gets the name that the user knows.
             kept_text, old_text = changes[winner.path].after, changes[loser.path].after
             changes[winner.path] = changes[winner.path]._replace(after=old_text)
             changes[loser.path] = changes[loser.path]._replace(after=kept_text)
@@ -238,8 +238,12 @@ def is_answered_by_user(workspace: Workspace) -> bool:
     return workspace.context.is_terminal and workspace.is_trusted
 
 
-def is_copy_of(path: str, original: str) -> bool:
-    """Return whether a path is named as a copy: `House (conflict 2).md` of `House.md`."""
+def is_copy_of(workspace: Workspace, path: str, original: str) -> bool:
+    """Return whether a note is named as a copy: `House (conflict 2).md` of `House.md`."""
+    # A memory of mem is one file for its whole life. If two machines answered differently and one
+    # exchanged the texts, a merge would make two files with one id.
+    if workspace.is_managed(path) or workspace.is_managed(original):
+        return False
     name = path.removesuffix(".md")
     start = original.removesuffix(".md")
     return name.startswith(start) and "/" not in name[len(start) :]

@@ -127,7 +127,7 @@ def test_an_answer_at_a_terminal_is_the_users_word(workspace: Workspace, answer:
 
 
 @pytest.mark.parametrize("has_same_id", [True, False])
-def test_the_text_that_stays_gets_the_users_file_name(
+def test_a_memory_stays_in_its_file_if_its_copy_replaces_it(
     workspace: Workspace, has_same_id: bool
 ) -> None:
     (first_id,) = save(workspace, "The boiler of the house is of 2012.")
@@ -142,7 +142,7 @@ def test_the_text_that_stays_gets_the_users_file_name(
     )
     open_index(workspace)
     done = answer_questions(workspace, [ask(workspace, "number")], "newer")
-    assert "2014" in first.read_text() and "2012" in copy.read_text()
+    assert "2012" in first.read_text() and "2014" in copy.read_text()
     (kept,) = open_index(workspace).list_entries("status = 'active'")
     (old,) = open_index(workspace).list_entries("status = 'superseded'")
     assert (kept.id, old.superseded_by) == (copy_id, copy_id)
