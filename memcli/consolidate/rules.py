@@ -15,6 +15,7 @@ from .corrections import (
     has_report,
     is_ended,
     is_new_value,
+    name_subject,
 )
 from .language import (
     FEWEST_WORDS,
@@ -230,7 +231,11 @@ def read_request(body: str, reading: Reading) -> Statement | None:
         wanted = " ".join(format_sentence(sentence) for sentence in reading.following)
     if kind == "forget":
         # "Forget that we want QR bills, the client is happy without."
-        clause = wanted.partition(", ")[0]
+        clause, _, rest = wanted.partition(", ")
+        if is_correcting_clause(clause, rest):
+            line = Line(format_sentence(clause), is_agents=False)
+            text = format_sentence(name_subject(rest, [line], line.text))
+            return Statement(text, "correction", "correction", corrects=line.text)
         wanted = clause if " " in clause else wanted
     if search_pattern("question", wanted) or search_pattern("this_session", body):
         return Statement("", "", kind)
@@ -239,6 +244,12 @@ def read_request(body: str, reading: Reading) -> Statement | None:
         wanted = f"{format_sentence(before)} {format_sentence(wanted)}" if before else ""
     memory_type = TYPES.get(find_kind(wanted), "fact")
     return Statement(format_sentence(wanted), memory_type if kind == "request" else "", kind)
+
+
+def is_correcting_clause(clause: str, rest: str) -> bool:
+    """Return whether the rest names a new value: "that it costs 9 euros, it is 11 now"."""
+    is_about_it = match_start("it", rest) or search_pattern("changed", rest)
+    return bool(is_about_it) and is_new_value(rest, [Line(clause, is_agents=False)])
 
 
 def read_standing(

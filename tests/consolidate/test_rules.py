@@ -344,3 +344,28 @@ def test_a_correction_may_take_two_messages() -> None:
     assert [(item.kind, item.text) for item in found] == [
         ("correction", "The Skoda needs the service in March.")
     ]
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("forget that the jar costs 9 euros, it is 11 now", "The jar is 11 now."),
+        (
+            "Forget that the rota is on Opsgenie, it moved to PagerDuty.",
+            "The rota moved to PagerDuty.",
+        ),
+        ("forget that I live in Bonn, I live in Cologne now", "I live in Cologne now."),
+    ],
+)
+def test_a_new_value_after_forget_makes_a_correction(said: str, text: str) -> None:
+    assert find_requests(said) == []
+    (statement,) = read(f"user: {said}")
+    assert (statement.kind, statement.text) == ("correction", text)
+    assert statement.corrects.rstrip(".").casefold() in said.casefold()
+
+
+@pytest.mark.parametrize(
+    "said", ["forget that the fair is in May, it is cancelled", "forget that we use Jira, I left"]
+)
+def test_a_reason_after_forget_does_not_change_the_request(said: str) -> None:
+    assert [item.kind for item in find_requests(said)] == ["forget"]
