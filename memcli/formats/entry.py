@@ -387,9 +387,24 @@ def edit_entry(text: str, changes: Mapping[str, Any]) -> str:
     for key, value in changes.items():
         names = [name for name in fields if SPELLINGS.get(name.lower(), ("", 0))[0] == key]
         name = min(names, key=lambda name: SPELLINGS[name.lower()][1], default=key)
+        if name in fields and is_personal(fields, name, key, value):
+            continue
         is_empty = value is None or value in ("", (), [])
         spelled[name] = None if is_empty else value
     return frontmatter.edit(text, spelled)
+
+
+def is_personal(fields: Mapping[str, Any], name: str, key: str, value: Any) -> bool:
+    """Return whether a property that mem would change belongs to a person.
+
+    `forgotten_at` and `superseded_by` override the status, so mem can leave it as it is.
+    """
+    if key == "status":
+        is_ours = read_status(fields[name]) in ("superseded", "forgotten", "faded")
+        return value in (None, "forgotten") and not is_ours
+    names = list(fields)
+    # mem writes its reason below the date.
+    return key == "reason" and "forgotten_at" not in names[: names.index(name)]
 
 
 def replace_body(text: str, body: str) -> str:

@@ -123,6 +123,25 @@ def test_forget_about_leaves_the_notes_of_the_vault_alone(vault: Path) -> None:
     assert "status: forgotten" in (vault / "Plan.md").read_text()
 
 
+def test_forgetting_a_note_leaves_its_own_properties_alone(vault: Path) -> None:
+    run_mem(vault, "init")
+    for head in ("Status: Reading\nReason: for the essay", "reason: why\nstatus: Active"):
+        note = f"---\n{head}\n---\nThe essay is about tides.\n"
+        (vault / "Essay.md").write_text(note)
+        assert run_mem(vault, "forget", "Essay.md", "--reason", "done")[0] == 0
+        forgotten = (vault / "Essay.md").read_text()
+        assert forgotten.startswith(f"---\n{head}\nforgotten_at: ")
+        assert list_entries(vault, "--status", "forgotten").keys() == {"Essay.md"}
+        assert run_mem(vault, "restore", "Essay.md")[0] == 0
+        assert (vault / "Essay.md").read_text() == note
+        text = f"The essay has the head {head!r}."
+        run_mem(vault, "write", text, "--supersedes", "Essay.md", "--source", "user")
+        assert (vault / "Essay.md").read_text().startswith(f"---\n{head}\nsuperseded_by: mem_")
+        assert list_entries(vault, "--status", "superseded").keys() == {"Essay.md"}
+        assert run_mem(vault, "restore", "Essay.md")[0] == 0
+        assert f"---\n{head}\nconflicts_with: " in (vault / "Essay.md").read_text()
+
+
 def test_a_purge_cleans_the_daily_note_and_names_other_notes(vault: Path) -> None:
     run_mem(vault, "init")
     run_mem(vault, "config", "set", "vault.daily_note", "true")
