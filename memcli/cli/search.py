@@ -1,18 +1,20 @@
 """mem search: find by meaning and by words."""
 
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Annotated
 
 from typer import Argument, Option
 
 from ..api import Context, UsageError, Workspace, open_all
-from ..formats import is_id
+from ..formats import is_id, shorten
 from ..index import build_filter, check_type, open_index
 from ..search.search import Hit, SearchOptions, search
 from .terminal import Result, cut_path
 
 SEARCH_FIELDS = tuple(Hit.__dataclass_fields__)
 MODES = ("hybrid", "keyword", "vector")
+LATER_LENGTH = 50  # characters of a later memory
 
 
 def run_search(
@@ -89,6 +91,7 @@ def run_search(
         if hit.owner:
             mark = scope = f"from {hit.owner}"
         lines += format_hit(first, hit, mark, explain)
+        lines += describe_later(workspaces, hit) if hit.newer else []
         rows.append([hit.relevance, hit.id or "-", hit.path, hit.timestamp, hit.text, scope])
     return Result(
         {"hits": result.hits}, lines, rows, messages, [text], exit_code=0 if result.hits else 1
@@ -114,9 +117,6 @@ def format_hit(workspace: Workspace, hit: Hit, mark: str, explain: bool) -> list
         workspace.describe_day(hit.timestamp) if hit.timestamp else "",
         location,
         hit.short_id if hit.short_id != hit.path else "",
-        f"later: {hit.newer[-6:] if is_id(hit.newer) else PurePath(hit.newer).name}"
-        if hit.newer
-        else "",
     ]
     head = "  " + " · ".join(part for part in details if part)
     # A line that wraps is hard to scan. In a pipe and in JSON, the path is whole.
@@ -126,3 +126,14 @@ def format_hit(workspace: Workspace, hit: Hit, mark: str, explain: bool) -> list
         parts = ", ".join(f"{name} {value:.2f}" for name, value in hit.parts.items() if value)
         lines.append(f"  relevance {hit.relevance:.2f}: {parts}")
     return lines
+
+
+def describe_later(workspaces: Sequence[Workspace], hit: Hit) -> list[str]:
+    """Return a line with the later memory, so that a person sees whether it is a new value."""
+    relation = "replaced by" if hit.status == "superseded" else "later, similar"
+    name = hit.newer[-6:] if is_id(hit.newer) else PurePath(hit.newer).name
+    for workspace in workspaces:
+        index = open_index(workspace, refresh_first=False)
+        for entry in index.list_entries("id = ?", (hit.newer,)):
+            return [f"  {relation}: {shorten(entry.summary, LATER_LENGTH)}  ({name})"]
+    return [f"  {relation}: {name}"]  # on the team's server
