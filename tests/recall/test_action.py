@@ -112,6 +112,7 @@ def test_a_command_line_falls_into_its_programs() -> None:
     commands = parse_command(line, "")
     assert [command.program for command in commands] == ["pytest", "tee"]
     assert commands[0].flags == {"A=1", "-n"} and commands[1].paths == ("x/out",)
+    assert parse_command("python3 -m pip install x", "")[0].program == "pip"
     assert parse_command("cat log", "") == []
     assert parse_command("'unfinished; rm x", "")[-1].paths == ("x",)
 
