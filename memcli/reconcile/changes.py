@@ -39,9 +39,16 @@ from ..search.names import get_entry
 from ..store import Append, ChangeGroup, Commit, Replace, Workspace, commit, read_file, redact_text
 
 UNDECIDED_DAYS = 90
-RULE = re.compile(r"(?:please )?(?:always|never|do not|don't|from now on)\b", re.IGNORECASE)
-# "I prefer tabs", "The user prefers tabs", "Ana now prefers tabs"
-PREFERENCE = re.compile(r"(?:i|we|(?:the )?user|\w+)(?: \w+)? prefers?\b", re.IGNORECASE)
+# "We never found it", "No tests exist" and "Before moving, it was slow" are facts.
+FIRST_WORDS = {
+    "lesson": r"lessons?(?: learned)?:",
+    "constraint": r"(?:please|always|never|do not|don['’]?t|from now on|avoid|rule:)(?!\w)"
+    r"|use (?!of\b|cases?\b)|(?:we|you) (?:always|never|must)(?! \w+ed\b| found\b| had\b) "
+    r"|no (?!one\b|longer\b)(?!.*\b(?:is|are|was|were|ha[sd]|have|exists?|found|needed|yet)\b)\w"
+    r"|before (?:\w+ing|each|every)\b[^,]*, (?!(?:the|we|i|it|they|our|my|this)\b)",
+    # "I prefer tabs", "The user prefers tabs", "Ana now prefers tabs"
+    "preference": r"(?:i|we|(?:the )?user|\w+)(?: \w+)? prefers?\b",
+}
 # S3 in "The cache is in GCS, not S3."
 DENIED = re.compile(r", (?:and )?not (?:an? |the |in |on |at |to )?([\w./:@#-]{2,40})[.!]?$")
 LIST_FIELDS = ("tags", "aliases", "files", "sources")
@@ -303,9 +310,10 @@ def complete_draft(index: Index, draft: Draft, default_project: str | None = Non
 
 def guess_type(text: str) -> str:
     """Return the type of a memory from its first words. Agents are reminded of rules."""
-    if RULE.match(text):
-        return "constraint"
-    return "preference" if PREFERENCE.match(text) else "fact"
+    for type_, words in FIRST_WORDS.items():
+        if re.match(words, text, re.IGNORECASE):
+            return type_
+    return "fact"
 
 
 def find_denied_value(text: str) -> str:

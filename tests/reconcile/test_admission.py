@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from memcli.index.index import Index, open_index
 from memcli.reconcile.admit import write_memories
-from memcli.reconcile.changes import Draft, Outcome
+from memcli.reconcile.changes import Draft, Outcome, guess_type
 from memcli.store.workspace import Workspace
 from memcli.store.writer import Append, ChangeGroup
 from tests.helpers import make_workspace, put
@@ -197,3 +199,39 @@ def test_a_denied_value_is_corrected_in_each_memory_about_it(tmp_path: Path) -> 
     save(workspace, *map(say, [*old, "The photos of the shop are in S3."]))
     save(workspace, say("The CI cache lives in GCS, not S3."))
     assert list_texts(workspace, "superseded") == old
+
+
+@pytest.mark.parametrize(
+    ("type_", "texts"),
+    [
+        (
+            "constraint",
+            [
+                "dont use pip directly, use uv",
+                "You must not commit .env",
+                "please use pnpm instead of npm",
+                "Use polars, not pandas",
+                "No force pushes to main",
+                "we always squash merges",
+                "Avoid wildcard imports",
+                "Before deploying, run the smoke test",
+            ],
+        ),
+        ("lesson", ["Lesson: rsync fails with code 23 unless --partial is given."]),
+        (
+            "fact",
+            [
+                "No one knows the code of the boiler.",
+                "Nobody is on call.",
+                "No longer on AWS.",
+                "No tests exist for the parser.",
+                "Before moving, the shop was in Bonn.",
+                "We never found the cause.",
+                "Use of drones is common.",
+                "Lesson plans are in docs.",
+            ],
+        ),
+    ],
+)
+def test_the_first_words_tell_a_rule_from_a_fact(type_: str, texts: list[str]) -> None:
+    assert {text: guess_type(text) for text in texts} == dict.fromkeys(texts, type_)
