@@ -10,8 +10,12 @@ from ..errors import UsageError
 from ..formats import FIELDS, SPELLINGS, STATUSES, TYPES, format_time, parse_period, parse_time
 from .index import KINDS, Index, IndexedEntry
 
-# rating>=4, status = active, title ~ garden
-CONDITION = re.compile(r"\s*([\w.-]+)\s*(>=|<=|!=|=|>|<|~)(?!\s*[=<>~])\s*(.*?)\s*", re.DOTALL)
+# rating>=4, status = active, title ~ garden, Last Contact<october
+CONDITION = re.compile(
+    r"\s*([^\s<>=!~][^\n<>=!~]*?)\s*(>=|<=|!=|=|>|<|~)(?!\s*[=<>~])\s*(.*?)\s*", re.DOTALL
+)
+# The results of a comparison with which an operator is true: less, equal or greater.
+ORDERS = {"=": {0}, ">=": {0, 1}, "<=": {-1, 0}, ">": {1}, "<": {-1}}
 
 
 class Filter(NamedTuple):
@@ -136,14 +140,23 @@ def find_files(index: Index, wanted: Filter) -> list[int]:
     """Return the files that pass a filter, times aside."""
     where, values = build_sql(wanted)
     rows = index.run(
-        f"select files.file, fields from files left join entries using(file) where {where}", values
+        "select files.file, path, fields, status from files left join entries using(file)"
+        f" where {where}",
+        values,
     ).fetchall()
-    checks = [build_check(condition) for condition in wanted.conditions]
+    workspace = index.workspace
+    checks = [build_check(text, workspace.now, workspace.zone) for text in wanted.conditions]
     if not checks:
-        return [file for file, _ in rows]
-    return [
-        file for file, fields in rows if all(check(json.loads(fields or "{}")) for check in checks)
-    ]
+        return [row[0] for row in rows]
+    files = []
+    for file, path, stored, status in rows:
+        fields = json.loads(stored or "{}")
+        # The status of a note is the person's property, and need not be a state of a memory.
+        if workspace.is_managed(path):
+            fields["status"] = status
+        if all(check(fields) for check in checks):
+            files.append(file)
+    return files
 
 
 def build_chunk_sql(index: Index, wanted: Filter) -> tuple[str, list[Any]]:
@@ -166,21 +179,29 @@ def build_chunk_sql(index: Index, wanted: Filter) -> tuple[str, list[Any]]:
     return " and ".join(clauses), values
 
 
-def build_check(condition: str) -> Callable[[dict[str, Any]], bool]:
+def build_check(condition: str, now: datetime, zone: tzinfo) -> Callable[[dict[str, Any]], bool]:
     """Return the function that checks one `--where` condition on the fields of an entry."""
     match = CONDITION.fullmatch(condition)
     assert match is not None
     name, operator, text = match.groups()
     wanted = text.strip("\"'")
-    compare = COMPARISONS[operator]
+    period = parse_period(wanted, now, zone)
+
+    def compare(value: Any) -> int:
+        """Return -1, 0 or 1. A date within the wanted period is equal to it."""
+        moment = parse_time(str(value), zone)
+        # Letters have another order than dates, but `due=someday` may stand next to dates.
+        if moment is not None and (period or operator[0] in "<>"):
+            first, last = period or parse_date(wanted, now, zone)
+            return int(moment > last) - int(moment < first)
+        return compare_order(value, wanted)
 
     def check(fields: dict[str, Any]) -> bool:
         values = get_values(fields, name)
-        if not values:
-            return operator == "!="
-        if operator == "!=":
-            return not any(COMPARISONS["="](value, wanted) for value in values)
-        return any(compare(value, wanted) for value in values)
+        if operator == "~":
+            return any(wanted.casefold() in str(value).casefold() for value in values)
+        orders = set(map(compare, values))
+        return 0 not in orders if operator == "!=" else bool(orders & ORDERS[operator])
 
     return check
 
@@ -192,31 +213,17 @@ def get_values(fields: dict[str, Any], name: str) -> list[Any]:
     for field, value in fields.items():
         if SPELLINGS.get(field.lower(), (field.lower(), 0))[0] == key and value is not None:
             values += value if isinstance(value, list) else [value]
-    # A default is not in the file, but `--where status=active` means it.
-    if not values and key in FIELDS and FIELDS[key].default not in (None, (), ""):
-        values = [FIELDS[key].default]  # an entry without a status is active
-    return values
+    # A default is not in the file, but `--where type=fact` means it.
+    default = FIELDS[key].default if key in FIELDS and key != "status" else None
+    return values or ([default] if default not in (None, (), "") else [])
 
 
 def compare_order(value: Any, wanted: str) -> int:
-    """Return -1, 0 or 1: as numbers or dates if both are, otherwise as texts without case."""
+    """Return -1, 0 or 1: as numbers if both are, otherwise as texts without case."""
     try:
         # The frontmatter has numbers as numbers or as quoted texts.
         left: Any = float(value)
         right: Any = float(wanted)
     except (TypeError, ValueError):
-        left, right = parse_time(str(value)), parse_time(wanted)
-        if left is None or right is None:
-            left, right = str(value).casefold(), wanted.casefold()
+        left, right = str(value).casefold(), wanted.casefold()
     return int(left > right) - int(left < right)
-
-
-COMPARISONS: dict[str, Callable[[Any, str], bool]] = {
-    "=": lambda value, wanted: compare_order(value, wanted) == 0,
-    ">=": lambda value, wanted: compare_order(value, wanted) >= 0,
-    "<=": lambda value, wanted: compare_order(value, wanted) <= 0,
-    ">": lambda value, wanted: compare_order(value, wanted) > 0,
-    "<": lambda value, wanted: compare_order(value, wanted) < 0,
-    "~": lambda value, wanted: wanted.casefold() in str(value).casefold(),
-    "!=": lambda value, wanted: compare_order(value, wanted) != 0,
-}

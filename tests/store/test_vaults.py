@@ -101,6 +101,43 @@ def test_properties_as_filters(vault: Path) -> None:
     assert find(vault, "machine", "--where", "rating>5") == []
 
 
+def test_a_filter_by_status_finds_only_notes_that_have_one(vault: Path) -> None:
+    run_mem(vault, "init")
+    run_mem(vault, "write", "The kiln is new.", "--path", "kiln")
+    run_mem(vault, "write", "The kiln is old.", "--path", "old")
+    run_mem(vault, "forget", "mem/entries/old.md")
+    (vault / "Essay.md").write_text("---\nStatus: Reading\n---\nThe essay is about tides.\n")
+    ours, ana = "mem/entries/kiln.md", "People/Ana Sousa.md"
+    assert list_entries(vault, "--where", "status=Active").keys() == {ours, ana}
+    assert list_entries(vault, "--where", "status=reading").keys() == {"Essay.md"}
+    forgotten = list_entries(vault, "--status", "all", "--where", "status=forgotten")
+    assert forgotten.keys() == {"mem/entries/old.md"}
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_met"),
+    [
+        ("Last Contact>2026-09-13", True),
+        ("Last Contact>2026-09-14", False),
+        ("last contact=14.9.2026", True),
+        ("Last Contact!=14.9.2026", False),
+        ("Last Contact<october", True),
+        ("Last Contact>=september", True),
+        ("Last Contact>last month", False),
+        ("Last Contact=someday", False),
+        ("Last Contact~2026-09", True),
+        ("Größe (cm) = 7", True),
+        ("Größe (cm)>10", False),
+    ],
+)
+def test_properties_with_spaces_and_dates(vault: Path, condition: str, is_met: bool) -> None:
+    (vault / "Jo.md").write_text("---\nLast Contact: 2026-09-14\nGröße (cm): 7\n---\nJo.\n")
+    run_mem(vault, "init")
+    assert ("Jo.md" in list_entries(vault, "--where", condition)) is is_met
+    code, _, messages = run_mem(vault, "ls", "--where", "Last Contact<octobre")
+    assert (code, "cannot read the date 'octobre'" in messages) == (2, True)
+
+
 def test_a_note_in_the_daily_note_of_the_vault(vault: Path) -> None:
     run_mem(vault, "init")
     run_mem(vault, "config", "set", "vault.daily_note", "true")
