@@ -233,12 +233,8 @@ def describe_workspace(
         lines.append(
             f"  pending    {count_noun(numbers.not_embedded, 'text')} to embed (mem index)"
         )
-    if pending.inbox:
-        count = count_noun(pending.inbox, "memory")
-        lines.append(f"  inbox      {count} awaiting your decision (mem review)")
-    if pending.conflicts:
-        number = count_noun(pending.conflicts, "memory")
-        lines.append(f"  conflicts  {number} in conflict with another memory (mem review)")
+    if pending.questions:
+        lines.append(f"  questions  {pending.questions:,} open (mem review)")
     if pending.fading:
         lines.append(f"  fading     {count_noun(pending.fading, 'memory')} (mem decay{option})")
     if numbers.problems:

@@ -11,7 +11,7 @@ from typing import Any
 from ..formats import format_time
 from ..index import Index
 from ..recall import FOLDER
-from ..reconcile import list_inbox
+from ..reconcile import list_inbox, list_questions
 from ..store import Workspace
 from .lifecycle import find_fading
 
@@ -45,6 +45,7 @@ class Pending:
     inbox: int = 0
     conflicts: int = 0
     fading: int = 0
+    questions: int = 0  # of `mem review`: the inbox, conflicts, and two numbers for one thing
 
 
 @dataclass
@@ -109,8 +110,10 @@ def count_pending(index: Index) -> Pending:
     conflicts = index.run(
         "select count(*) from entries where status = 'active' and conflicts_with <> '[]'"
     ).fetchone()[0]
-    fading = len(find_fading(index.workspace))
-    return Pending(len(list_inbox(index.workspace)), conflicts, fading)
+    workspace = index.workspace
+    fading = len(find_fading(workspace))
+    questions = len(list_questions(workspace))
+    return Pending(len(list_inbox(workspace)), conflicts, fading, questions)
 
 
 def count_usage(index: Index) -> Usage:

@@ -303,7 +303,7 @@ def test_two_memories_that_replace_each_other_are_a_question_again(tmp_path: Pat
         put_entry(workspace, f"rent{number}", f"The rent is 1,{number}50.", superseded_by=other)
     root = ["--workspace", str(workspace.root)]
     code, output, _ = run_mem(tmp_path, "check", *root)
-    assert code == 1 and output.count("replace each other") == 2
+    assert code == 1 and output.count("replace each other") == 2, output
     assert run_mem(tmp_path, "check", "--fix", *root)[0] == 0
     code, output, _ = run_mem(tmp_path, "ls", *root)
     assert "1,050" in output and "1,150" in output and "1,250" not in output
@@ -342,3 +342,15 @@ def test_a_memory_written_by_hand_needs_no_id(tmp_path: Path) -> None:
     assert run_mem(tmp_path, "check")[:2] == (0, "")
     assert "got a new id" in run_mem(tmp_path, "check", "--fix")[1]
     assert "id: mem_" in soup.read_text()
+
+
+def test_status_counts_each_open_question_once(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put_entry(workspace, "old-rent", "The rent is 1,150 euros a month.")
+    put_entry(workspace, "new-rent", "The rent is 1,240 euros a month now.")
+    old = put_entry(workspace, "old-port", "Staging listens on port 6543.", key="port")
+    put_entry(workspace, "port", "Staging listens on 7654.", key="port", conflicts_with=f"[{old}]")
+    assert "  questions  2 open (mem review)\n" in run_mem(tmp_path, "status")[1]
+    pending = json.loads(run_mem(tmp_path, "status", "--json")[1])["workspaces"][0]["pending"]
+    assert (pending["questions"], pending["conflicts"], pending["inbox"]) == (2, 1, 0)
+    assert len(run_mem(tmp_path, "review")[1].splitlines()) == 2
