@@ -168,10 +168,12 @@ def find_by_part(index: Index, name: str) -> NamedFile | None:
     part = fold_name(name).removesuffix(".md")
     if page is not None or len(part.encode("utf-8", "replace")) < SHORTEST_PART:
         return page
+    # The name of a file has hyphens between the words of its memory.
+    spaced = part.replace("-", " ")
     entries = index.list_entries(
-        "instr(id, ?) > 0 or instr(lower(path), ?) > 0"
-        " or file in (select file from names where instr(name, ?) > 0)",
-        (part, part, part),
+        "instr(id, ?) > 0 or instr(replace(lower(path), '-', ' '), ?) > 0"
+        " or file in (select file from names where instr(replace(name, '-', ' '), ?) > 0)",
+        (part, spaced, spaced),
     )
     return choose_entry(index, name, entries)
 

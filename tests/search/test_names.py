@@ -54,6 +54,8 @@ def test_every_part_finds_its_memory_or_lists_those_that_share_it(tmp_path: Path
     [
         ("7qe", "entries/2026-11/heat-pump-service-7qemnx.md"),
         ("heat-pump", "entries/2026-11/heat-pump-service-7qemnx.md"),
+        ("pump service", "entries/2026-11/heat-pump-service-7qemnx.md"),
+        ("ana-ru", "entries/People/Ana.md"),
         ("heat-pump-service-7qemnx.md", "entries/2026-11/heat-pump-service-7qemnx.md"),
         ("2026-10/standup", "entries/2026-10/standup.md"),
         ("people/ana", "entries/People/Ana.md"),
