@@ -100,7 +100,7 @@ def run_ls(
     messages: list[str] = []
     for workspace in workspaces:
         index = open_index(workspace)
-        messages += index.messages
+        messages += index.messages + index.describe_unread()
         matches += [(index, entry) for entry in find_entries(index, wanted)]
     # A type with a typo would otherwise look like lost memories.
     for name in [] if matches else wanted.types:

@@ -282,6 +282,21 @@ class Index:
         rows = self.run("select path, line, reason from problems order by path, line")
         return [(path, Problem(line, reason)) for path, line, reason in rows]
 
+    def list_unread(self) -> list[tuple[str, Problem]]:
+        """Return the files that searches and lists leave out."""
+        rows = self.run(
+            "select path, line, reason, code from problems where code in ('unread', 'conflict')"
+        )
+        return [(path, Problem(*problem)) for path, *problem in rows]
+
+    def describe_unread(self) -> list[str]:
+        """Return a message that names the files which could not be read."""
+        unread = [f"{path} ({problem.reason})" for path, problem in self.list_unread()]
+        if not unread:
+            return []
+        more = " and more" if len(unread) > 3 else ""
+        return [f"not searched: {', '.join(unread[:3])}{more}"]
+
     def list_links_to(self, names: Sequence[str]) -> list[str]:
         """Return the paths of the files that link to one of the names."""
         marks = ", ".join("?" * len(names))

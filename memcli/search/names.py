@@ -41,8 +41,8 @@ def find_named(index: Index, name: str, *, accept_parts: bool = True) -> NamedFi
 
     A whole name counts before a part of one.
     """
-    finders = [find_by_id_part, find_by_path, find_by_name, find_conflicted]
-    for find in [*finders, find_by_part] if accept_parts else finders:
+    finders = [find_by_id_part, find_by_path, find_by_name]
+    for find in [*finders, find_by_part, find_unread] if accept_parts else finders:
         named = find(index, name.strip())
         if named is not None:
             return named
@@ -109,13 +109,17 @@ def find_by_id_part(index: Index, name: str) -> NamedFile | None:
     return choose_entry(index, name, entries)
 
 
-def find_conflicted(index: Index, name: str) -> NamedFile | None:
-    """Find a file with conflict markers by its id, which the index does not have."""
-    if not ID_PART.fullmatch(name):
-        return None
-    for (path,) in index.run("select path from problems where code = 'conflict'"):
-        if re.search(f"(?m)^id: .*{name}", read_file(index.workspace, path) or ""):
+def find_unread(index: Index, name: str) -> NamedFile | None:
+    """Find a file that could not be read, by a part of its path, or by its id in a conflict."""
+    part = fold_name(name).replace(" ", "-")
+    is_long = len(part.encode("utf-8", "replace")) >= SHORTEST_PART
+    for path, problem in index.list_unread():
+        if is_long and part in fold_name(path).replace(" ", "-"):
             return NamedFile(path, None)
+        # The index does not have the texts of a conflict.
+        if problem.code == "conflict" and ID_PART.fullmatch(name):
+            if re.search(f"(?m)^id: .*{name}", read_file(index.workspace, path) or ""):
+                return NamedFile(path, None)
     return None
 
 

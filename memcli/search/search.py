@@ -119,7 +119,7 @@ def load_indexes() -> list[Callable[[Workspace, str, SearchOptions], SearchResul
 
 def search_workspace(index: Index, query: str, options: SearchOptions) -> SearchResult:
     """Search one workspace."""
-    result = SearchResult(messages=index.messages + describe_unread_files(index))
+    result = SearchResult(messages=index.messages + index.describe_unread())
     terms = look_up_terms(index, query)
     if options.mode != "keyword":
         embed_new_texts(index, terms, options, result)
@@ -181,16 +181,6 @@ def rank_chunks(
             raise
         result.messages.append(f"searching by words only: {error.message}")
         return rank_by_words(index, terms, options.wanted, count)
-
-
-def describe_unread_files(index: Index) -> list[str]:
-    """Return a message that names the files that the search could not read."""
-    rows = index.run("select path, reason from problems where code in ('unread', 'conflict')")
-    unread = [f"{path} ({reason})" for path, reason in rows.fetchmany(4)]
-    if not unread:
-        return []
-    more = " and more" if len(unread) > 3 else ""
-    return [f"not searched: {', '.join(unread[:3])}{more}"]
 
 
 def hide_talk(items: list[Found], wanted: Filter) -> list[Found]:

@@ -76,13 +76,16 @@ def test_a_short_part_and_a_query_find_nothing(tmp_path: Path) -> None:
     assert find_named(index, "pump", accept_parts=False) is None
 
 
-def test_a_memory_with_conflict_markers_is_found_by_its_id(tmp_path: Path) -> None:
+def test_a_memory_with_conflict_markers_is_found_by_its_id_or_name(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     markers = "<<<<<<< HEAD\nTea at four.\n=======\nTea at five.\n>>>>>>> other\n"
     put(workspace, "entries/tea.md", f"---\nid: mem_01m5c2b9k4aaaaaa\n---\n\n{markers}")
-    for words in (["read", "aaaaaa"], ["forget", "aaaaaa"], ["write", "Tea.", "--id", "aaaaaa"]):
+    changes = (["forget", "aaaaaa"], ["write", "Tea.", "--id", "aaaaaa"])
+    for words in (["read", "aaaaaa"], ["read", "tea"], ["forget", "tea"], *changes):
         code, output, errors = run_mem(tmp_path, *words)
         assert "entries/tea.md:5: a git conflict marker: resolve the conflict" in errors, words
+    unread = "not searched: entries/tea.md (a git conflict marker: resolve the conflict first)"
+    assert unread in run_mem(tmp_path, "ls")[2]
     code, _, errors = run_mem(tmp_path, "edit", "aaaaaa", "--replace", markers, "Tea at six.\n")
     assert code == 0, errors
     assert run_mem(tmp_path, "read", "aaaaaa")[1].endswith("Tea at six.\n")
