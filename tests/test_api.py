@@ -208,3 +208,10 @@ def test_the_examples_of_the_manual_print_what_it_says(tmp_path: Path) -> None:
             check=False,
         )
         assert (done.stdout, done.returncode) == (printed, 0), done.stderr
+
+
+def test_a_printed_workspace_shows_no_environment(tmp_path: Path) -> None:
+    environment = {"HOME": str(tmp_path), "API_TOKEN": "violet-harbor"}
+    workspace = open_workspace(environment=environment)
+    assert str(workspace.root) in repr(workspace)
+    assert "violet-harbor" not in repr(workspace)

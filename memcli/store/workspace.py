@@ -32,7 +32,7 @@ class Workspace:
     """A folder of memories, and everything a function needs to work in it."""
 
     root: Path
-    context: Context
+    context: Context = field(repr=False)  # its environment may have passwords
     settings: Settings
     machine: Machine
     reason: str  # why this one, for `mem status`
