@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         purge_entries,
         restore,
     )
-    from .pairs import find_conflicts, find_outdated_ids
+    from .pairs import find_circles, find_conflicts, find_outdated_ids
     from .review import Choice, Question, answer_questions, get_text, list_questions
     from .similar import find_neighbors
 
@@ -53,7 +53,7 @@ __getattr__ = import_lazily(
         "forgetting": (
             "find_received_purges forget forget_described get_mentions purge_entries restore"
         ),
-        "pairs": "find_conflicts find_outdated_ids",
+        "pairs": "find_circles find_conflicts find_outdated_ids",
         "review": "Choice Question answer_questions get_text list_questions",
         "similar": "find_neighbors",
     },

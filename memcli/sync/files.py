@@ -289,7 +289,7 @@ def save_reasons(workspace: Workspace, reasons: dict[str, str]) -> None:
 
 
 class NewEntry(NamedTuple):
-    """A memory that a side added or changed."""
+    """A memory that one side added."""
 
     path: str
     entry: Entry
@@ -327,7 +327,6 @@ class TreeMerge:
                 )
                 self.merge_changed_files()
                 self.merge_repeats()
-                self.restore_replaced_memories()
                 self.remove_purged_memories()
                 return self.write_tree()
             except GitError as error:
@@ -448,32 +447,6 @@ class TreeMerge:
                     meaning = (entry.owner, entry.project, entry.key, words)
                     entries[meaning] = NewEntry(path, entry, text)
         return entries
-
-    def restore_replaced_memories(self) -> None:
-        """Make memories active again that replace each other.
-
-        Two people answered the same question in `mem review` differently.
-        """
-        changes = self.repository.list_changes(self.base, self.ours)
-        changes |= self.repository.list_changes(self.base, self.theirs)
-        paths = [path for path in changes if self.workspace.get_kind(path) == "entry"]
-        replaced: dict[str, NewEntry] = {}
-        for path, text in self.repository.read_files(self.write_tree(), paths).items():
-            # Parsing takes long.
-            if text and "superseded_by: " in text:
-                with suppress(FrontmatterError):
-                    entry, _ = read_entry(parse(text), path, self.workspace.now)
-                    replaced[entry.id] = NewEntry(path, entry, text)
-        files: Files = {}
-        for entry_id, (path, entry, text) in replaced.items():
-            other = replaced.get(entry.superseded_by)
-            if other is not None and other.entry.superseded_by == entry_id:
-                conflicts = join_lists(entry.conflicts_with, [other.entry.id])
-                edited = edit_entry(text, {"superseded_by": None, "conflicts_with": conflicts})
-                files[path] = self.write_file(edited)
-                reason = f"active again, because {other.path} and it replaced each other"
-                self.conflicts.append(Conflict(path, reason))
-        self.repository.change_index(self.index, files)
 
     def remove_purged_memories(self) -> None:
         """Delete purged memories that one side changed, and their promoted lines."""

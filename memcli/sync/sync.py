@@ -15,9 +15,10 @@ from unicodedata import normalize
 
 from ..errors import BusyError, MemError, NotFoundError, RejectedError
 from ..index import open_index
-from ..reconcile import purge_entries
+from ..reconcile import edit_file, find_circles, purge_entries
 from ..store import (
     MARK,
+    ChangeGroup,
     Workspace,
     commit,
     hold_lock,
@@ -28,7 +29,7 @@ from ..store import (
 )
 from .files import TreeMerge, check_contents, check_own_repository, list_pending, prepare_files
 from .git import PASSWORD, GitError, Repository, explain_local_error
-from .report import Item, SyncResult, build_message, find_new_conflicts, list_items
+from .report import Conflict, Item, SyncResult, build_message, find_new_conflicts, list_items
 
 TRIES = 8  # another machine may push first, or an editor may save a file during a sync
 MOVING = "refs/mem/moving"  # the commit whose files git is writing into the work tree
@@ -363,6 +364,12 @@ class Exchange:
             result.sent = list_items(workspace, repository, theirs or repository.empty_tree, target)
         if target != ours:
             result.received = list_items(workspace, repository, ours, target)
+        groups = []
+        for path, changes in find_circles(index):
+            groups.append(ChangeGroup([edit_file(workspace, path, changes)]))
+            result.conflicts.append(Conflict(path, "was replaced by a memory that it replaced"))
+        # The other machine repairs them in the same way, so this need not be sent now.
+        commit(workspace, "sync", groups, actor="hook")
         result.conflicts += find_new_conflicts(index, result.received, result.conflicts)
         received_paths = {item.path for item in result.received}
         for path, problem in index.list_problems():

@@ -20,7 +20,7 @@ from ..formats import (
     read_entry,
 )
 from ..index import Index, open_index, remove_leftovers, scan_workspace
-from ..reconcile import edit_file
+from ..reconcile import edit_file, find_circles
 from ..store import (
     EVENTS,
     MARK,
@@ -79,8 +79,8 @@ def find_problems(workspace: Workspace) -> list[Finding]:
         for path, key, other in find_dangling(index)
     ]
     findings += [
-        Finding(path, 1, f"this memory and {other} replace each other")
-        for path, other in find_circles(index)
+        Finding(path, 1, "it and another memory replace each other")
+        for path, _ in find_circles(index)
     ]
     for path in (MARK, workspace.purged_path):
         # The index does not contain these files.
@@ -133,12 +133,9 @@ def find_entry_fixes(index: Index, messages: list[str]) -> list[Fix]:
             named = fields[path].get(key, index.list_entries("path = ?", (path,))[0].conflicts_with)
             fields[path][key] = tuple(item for item in named if item != other)
         reasons[path].append(f"relation to {other} removed")
-    for path, other in find_circles(index):
-        named = index.list_entries("path = ?", (path,))[0].conflicts_with
-        named = fields[path].get("conflicts_with", named)
-        # A person decides again.
-        fields[path] |= {"superseded_by": None, "conflicts_with": (*named, other)}
-        reasons[path].append(f"active again, as {other} is: mem review")
+    for path, changes in find_circles(index):
+        fields[path] |= changes
+        reasons[path].append("active again: mem review")
     for path, changes in find_wrong_values(index):
         fields[path] |= changes
         reasons[path].append("wrong values moved to metadata")
@@ -191,18 +188,6 @@ def find_dangling(index: Index) -> list[tuple[str, str, str]]:
         " where superseded_by <> '' and superseded_by not in (select id from entries)"
         " union all select files.path, 'conflicts_with', value from entries join files using(file),"
         " json_each(conflicts_with) where value not in (select id from entries)"
-    )
-    return rows.fetchall()
-
-
-def find_circles(index: Index) -> list[tuple[str, str]]:
-    """Return path and other id of memories that replace each other, so that both are hidden.
-
-    Two people answered a question in `mem review` differently before git merged their answers.
-    """
-    rows = index.run(
-        "select files.path, other.id from entries join files using(file) join entries other"
-        " on other.id = entries.superseded_by and other.superseded_by = entries.id order by path"
     )
     return rows.fetchall()
 

@@ -170,7 +170,7 @@ def test_two_answers_to_one_question_make_it_open_again(laptop: Machine, desktop
         question = machine.mem("review", "--json")[1].partition('"id": "')[2][:6]
         assert machine.mem("review", question, answer)[0] == 0
     laptop.sync()
-    assert "replaced each other" in desktop.sync(code=3)
+    assert "memory that it replaced" in desktop.sync(code=3)
     laptop.sync(code=3)
     for machine in (laptop, desktop):
         output = machine.mem("ls")[1]
