@@ -28,11 +28,13 @@ WORD = re.compile(r"[^\W_]+")
 EXACT_WORD = re.compile(
     "[^\\W_]+[+#]*|[<>]=?(?=\\s?\\d)|[-−](?=\\d)|[\u2600-\u27bf\U0001f300-\U0001faff]"
 )
-# Not the period of `pip install .`, "Mr. Hale", "J. Doe", "e.g. tea", "No. 5" or "10. März".
+# Not the period of `pip install .`, "Mr. Hale", "J. Doe", "e.g. tea", "No. 5", "Lindenstr. 12" or
+# "10. März".
 FULL_STOP = (
     r"""(?<=[\w"'”’»)\]`%+#*])(?<!\b[^\W\d_])(?<!p\.ex)(?<!\bapprox)"""
     r"(?<!\b(?i:[dm]r|[mv]s|st))(?<!\b(?i:mrs|etc|usw|bzw))(?<!\b(?i:prof|incl))"
-    r"\.(?!(?<=\bN[or]\.) \d|(?<=\d\.) (?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez))"
+    r"\.(?!(?:(?<=\bN[or]\.)|(?<=(?:[Ss]tr|Art|Abs|Fig|Kap|Tel)\.)) \d|(?<=\d\.)"
+    r" (?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez))"
 )
 # It begins with a blank, which makes the search 5 times faster. No sentence begins in lower case.
 SENTENCE_END = re.compile(

@@ -238,6 +238,7 @@ def test_a_summary_is_the_first_sentence_that_says_something() -> None:
         "Siehe z.B. Kapitel 3 bzw. Anhang B, d.h. Nr. 5.",
         "Pode usar p.ex. Lisboa.",
         "The trip is No. 5 on the 10. März.",
+        "Oma wohnt Lindenstr. 12, das Büro ist in der Haupt-Str. 3, siehe Abs. 2.",
     ],
 )
 def test_a_period_inside_a_sentence_does_not_end_it(sentence: str) -> None:
