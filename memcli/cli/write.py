@@ -19,7 +19,7 @@ from ..api import (
     open_existing,
     open_target,
 )
-from ..formats import SOURCES, TYPES, format_note, format_time, parse_end
+from ..formats import SOURCES, TYPES, format_note, format_time, get_content, parse_end, shorten
 from ..index import Filter, check_type, open_index
 from ..reconcile import (
     Draft,
@@ -59,6 +59,7 @@ RESTORE_FIELDS = FORGET_FIELDS
 BEYOND_PURGE = "agents' own transcripts, backups and git history may still have the text"
 TEXT_STAYS = "The text stays in the file. To delete it: mem forget {} --purge"
 MOST_NAMED = 3  # ids in a hint
+LONGEST_TEXT = 300  # characters of a memory before its purge
 
 
 def run_write(
@@ -341,7 +342,11 @@ def run_forget(
         entries = [get_entry(index, name) for name in names]
         verb = "delete" if purge else "forget"
         label = f"Would {verb}" if dry_run else verb.capitalize()
-        lines = [f"{label}: {entry.summary}  ({index.shorten_id(entry.id)})" for entry in entries]
+        lines = []
+        for entry in entries:
+            # A purge deletes the whole text, of which the first sentence may say too little.
+            text = get_content(index.read_text(entry.path) or "") if purge else entry.summary
+            lines.append(f"{label}: {shorten(text, LONGEST_TEXT)}  ({index.shorten_id(entry.id)})")
         if dry_run:
             action = f"would {verb}"
             outcomes = [

@@ -92,3 +92,12 @@ def show(folder: Path, *words: str) -> list[str]:
     context = make_terminal(folder)._replace(height=0)
     assert run(context, words) == 0
     return context.stdout.getvalue().splitlines()  # type: ignore[attr-defined, no-any-return]
+
+
+def test_a_purge_shows_the_whole_text_before_it_asks(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    run_mem(tmp_path, "write", "The boiler hums. It is serviced in May.", "--path", "boiler")
+    context = make_terminal(tmp_path, "n\n")
+    assert run(context, ["forget", "boiler", "--purge"]) == 1
+    errors = context.stderr.getvalue()  # type: ignore[attr-defined]
+    assert "Delete: The boiler hums. It is serviced in May." in errors
