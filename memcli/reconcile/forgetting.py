@@ -142,13 +142,14 @@ def find_received_purges(workspace: Workspace) -> tuple[list[Replace], list[str]
     If git has deleted the file of a memory already, its text comes from the index or the undo log.
     """
     purged_ids = workspace.read_purged_ids()
-    if not purged_ids:
+    # A clone could list a memory of its own as purged, to hide the same text of its user.
+    if not purged_ids or not workspace.is_trusted:
         return [], []
     index = open_index(workspace, refresh_first=False)
     paths = [path for (path,) in index.run("select path from problems where code = 'purged'")]
     texts = workspace.machine.read_pending_purges()
     new_ids = purged_ids - workspace.machine.read_carried_purges()
-    if new_ids and workspace.is_trusted:
+    if new_ids:
         for entry in filter(None, map(index.find_by_id, new_ids)):
             paths.append(entry.path)
             texts[entry.id] = get_content(index.read_text(entry.path) or "")
@@ -160,7 +161,7 @@ def find_received_purges(workspace: Workspace) -> tuple[list[Replace], list[str]
         if text is not None and read_id(text) in purged_ids:
             changes.append(Replace(path, text, None))
             texts[read_id(text)] = get_content(text)
-    if workspace.is_trusted and texts:
+    if texts:
         own = find_recording_workspace(workspace)
         if own is not None:
             purge_texts(own, texts)

@@ -143,6 +143,23 @@ def test_init_does_not_trust_memories_that_came_with_a_folder(tmp_path: Path) ->
     assert '"source": "repository"' in run_mem(tmp_path, "ls", "--json", "source")[1]
 
 
+def test_a_list_of_purged_ids_in_a_clone_hides_no_text_of_its_user(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    run_mem(tmp_path, "trust", "--remove")
+    put(workspace, "entries/a.md", "---\nid: mem_01kajd3v7m4kq7tz\n---\n\nAna likes chess.\n")
+    put(workspace, "purged.txt", "mem_01kajd3v7m4kq7tz 2026-11-01T00:00:00Z\n")
+    assert run_mem(tmp_path, "ls")[1] == ""
+    assert run_mem(tmp_path, "write", "Ana likes chess.")[0] == 0
+    assert run_mem(tmp_path, "note", "Ana likes chess.")[0] == 0
+    assert "Ana likes chess." in run_mem(tmp_path, "ls")[1]
+    assert run_mem(tmp_path, "grep", "likes chess")[1].count("likes chess") == 2
+    # A person who trusts the folder trusts its purges.
+    assert "mem trust deletes it" in run_mem(tmp_path, "check")[1]
+    run_mem(tmp_path, "trust")
+    run_mem(tmp_path, "note", "Tea at four.")
+    assert not (workspace.root / "entries/a.md").exists()
+
+
 def test_a_list_of_purged_ids_deletes_no_note(tmp_path: Path) -> None:
     (tmp_path / ".obsidian").mkdir()
     (tmp_path / "mem").mkdir()
