@@ -47,7 +47,7 @@ def run_undo(
         int | None, Option("-n", "--limit", min=1, help="For --list: show at most this many.")
     ] = None,
     redo: Annotated[bool, Option("--redo", help="Redo the last undone command.")] = False,
-    yes: Annotated[bool, Option("--yes", help="Undo an older command without asking.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Do not ask after a failed command.")] = False,
 ) -> Result:
     """Revert the last command, or the command with a number.
 
