@@ -186,7 +186,8 @@ def run_note(
     words = context.stdin.read() if text == ["-"] else " ".join(text)
     if not words.strip():
         raise UsageError("the note is empty")
-    line = format_note(workspace.now, workspace.zone, words)
+    page = read_file(workspace, workspace.notes_path) or ""
+    line = format_note(workspace.now, workspace.zone, words, page)
     done = commit_one(
         workspace,
         "note",

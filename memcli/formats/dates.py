@@ -93,12 +93,10 @@ def find_days(words: str, today: date) -> tuple[date, date] | None:
 
     Raises ValueError for a day that does not exist.
     """
-    if words == "today":
-        return today, today + timedelta(days=1)
-    if words == "yesterday":
-        return today - timedelta(days=1), today
-    if words == "tomorrow":
-        return today + timedelta(days=1), today + timedelta(days=2)
+    near = ("yesterday", "today", "tomorrow")
+    if words in near:
+        day = today + timedelta(days=near.index(words) - 1)
+        return day, day + timedelta(days=1)
     # Weeks start on Monday (ISO 8601).
     if words in ("this week", "last week"):
         monday = today - timedelta(days=today.weekday() + (7 if words == "last week" else 0))

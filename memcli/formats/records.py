@@ -73,8 +73,13 @@ def split_history(text: str) -> Iterator[Record]:
         yield Record(heading["id"] or "", timestamp, heading.end(), end, line, project)
 
 
-def format_note(moment: datetime, zone: tzinfo, text: str) -> str:
-    return f"[{moment.astimezone(zone):%H:%M}] {' '.join(text.split())}\n"
+def format_note(moment: datetime, zone: tzinfo, text: str, page: str = "") -> str:
+    """Return a note to append to a page, which may end with a list or a paragraph of a person."""
+    line = f"[{moment.astimezone(zone):%H:%M}] {' '.join(text.split())}\n"
+    last = page.removesuffix("\n").rpartition("\n")[2]
+    is_separate = not last.strip() or re.match(r"\[\d\d:\d\d\]", last)
+    # Markdown joins lines without a blank line between them.
+    return line if is_separate else f"\n{line}"
 
 
 def split_notes(text: str, path: str, zone: tzinfo) -> Iterator[Record]:

@@ -292,10 +292,8 @@ class Index:
     def describe_unread(self) -> list[str]:
         """Return a message that names the files which could not be read."""
         unread = [f"{path} ({problem.reason})" for path, problem in self.list_unread()]
-        if not unread:
-            return []
         more = " and more" if len(unread) > 3 else ""
-        return [f"not searched: {', '.join(unread[:3])}{more}"]
+        return [f"not searched: {', '.join(unread[:3])}{more}"] if unread else []
 
     def list_links_to(self, names: Sequence[str]) -> list[str]:
         """Return the paths of the files that link to one of the names."""

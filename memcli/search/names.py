@@ -112,9 +112,8 @@ def find_by_id_part(index: Index, name: str) -> NamedFile | None:
 def find_unread(index: Index, name: str) -> NamedFile | None:
     """Find a file that could not be read, by a part of its path, or by its id in a conflict."""
     part = fold_name(name).replace(" ", "-")
-    is_long = len(part.encode("utf-8", "replace")) >= SHORTEST_PART
     for path, problem in index.list_unread():
-        if is_long and part in fold_name(path).replace(" ", "-"):
+        if part and part in fold_name(path).replace(" ", "-"):
             return NamedFile(path, None)
         # The index does not have the texts of a conflict.
         if problem.code == "conflict" and ID_PART.fullmatch(name):

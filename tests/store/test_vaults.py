@@ -144,6 +144,15 @@ def test_a_note_in_the_daily_note_of_the_vault(vault: Path) -> None:
     assert "(Daily/2026/11-28 Saturday.md)" in run_mem(vault, "note", "Bought beans.")[1]
     assert "Bought beans." in (vault / "Daily/2026/11-28 Saturday.md").read_text()
     assert "Bought beans." in run_mem(vault, "recall", "beans", "--format", "context")[1]
+    daily = vault / "Daily/2026/11-28 Saturday.md"
+    for newline in ("\n", "\r\n", ""):
+        daily.write_text(f"- woke early{newline}", newline="")
+        run_mem(vault, "note", "Roasted beans.")
+        run_mem(vault, "note", "Sold beans.")
+        end = newline or "\n"
+        notes = daily.read_bytes().decode().split(end)
+        assert notes[:2] == ["- woke early", ""] and notes[4:] == [""]
+        assert [note[-6:] for note in notes[2:4]] == ["beans."] * 2
     (vault / ".obsidian/daily-notes.json").write_text('{"folder": "../out"}')
     assert "(mem/notes/2026-11-28.md)" in run_mem(vault, "note", "Ground them.")[1]
 
@@ -191,7 +200,7 @@ def test_a_purge_cleans_the_daily_note_and_names_other_notes(vault: Path) -> Non
     run_mem(vault, "note", f"Told Jonas: {text}")
     code, _, messages = run_mem(vault, "forget", "mem/entries/key.md", "--purge", "--yes")
     assert code == 0
-    ours = daily.read_text().removeprefix(f"Ana: {text}\n[12:")
+    ours = daily.read_text().removeprefix(f"Ana: {text}\n\n[12:")
     assert ours[2:] == "] Told Jonas: .\n"
     named = [line.split(":")[1] for line in messages.splitlines() if "still in" in line]
     assert named == [" still in Daily/2026/11-28 Saturday.md", " still in House.md"]
