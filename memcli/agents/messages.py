@@ -17,11 +17,12 @@ from ..errors import MemError
 from ..formats import (
     ANSWERED,
     build_digest,
-    count_noun,
     parse_event,
     parse_events,
+    shorten,
     split_lines,
     split_words,
+    summarize_texts,
 )
 from ..recall import Shown
 from ..store import (
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from ..consolidate.rules import Statement
 
 LONGEST_MESSAGE = 20_000  # characters; a longer one is a pasted file
+LONGEST_NOTICE = 60  # characters of a memory in the line for the person
 # "Delete the wrong file" and "Delete the right file" share three of four words.
 SHARE_OF_EDIT = 0.75  # of the words of both prompts
 # A hook runs at every turn, and the file of a long session has megabytes.
@@ -229,27 +231,28 @@ class Requests(NamedTuple):
     others: Sequence[Workspace]
     done: list[str]
     undone: list[str]
-    # The number of the command that changed each memory, by option and action.
-    commands: dict[str, dict[str, list[int]]]
+    # The number of the command that changed each memory, and its text, by option and action.
+    commands: dict[str, dict[str, list[tuple[int, str]]]]
 
     def get_option(self, workspace: Workspace) -> str:
         """Return the option with which a command changes a workspace, or an empty string."""
         return " --scope user" if workspace.is_own and self.others else ""
 
-    def note_command(self, workspace: Workspace, action: str, number: int) -> None:
+    def note_command(self, workspace: Workspace, action: str, number: int, text: str) -> None:
         actions = self.commands.setdefault(self.get_option(workspace), {})
-        actions.setdefault(action, []).append(number)
+        actions.setdefault(action, []).append((number, f'"{shorten(text, LONGEST_NOTICE)}"'))
 
     def list_notices(self) -> Iterator[str]:
-        """Yield how many memories were changed in each way, and the commands that undo it."""
+        """Yield which memories were changed in each way, and the commands that undo it."""
         for option, actions in self.commands.items():
             place = " in your own memory" if option else ""
-            is_single = len({number for numbers in actions.values() for number in numbers}) == 1
-            for action, numbers in actions.items():
-                undo = [f"mem undo {number}{option}" for number in dict.fromkeys(numbers)]
+            is_single = len({number for done in actions.values() for number, _ in done}) == 1
+            for action, done in actions.items():
+                undo = [f"mem undo {number}{option}" for number in dict(done)]
                 if is_single:
                     undo = [f"mem undo{option}"]
-                yield f"{action} {count_noun(len(numbers), 'memory')}{place} ({', '.join(undo)})"
+                what = summarize_texts([text for _, text in done], "memory")
+                yield f"{action} {what}{place} ({', '.join(undo)})"
 
 
 def save_requests(
@@ -322,7 +325,7 @@ def save_statements(
         # The agent reads it in the prompt, so it needs no reminder.
         shown.add(outcome.text, outcome.id, stays=True)
         requests.done.append(f"{outcome.action} {outcome.short_id}: {outcome.text}")
-        requests.note_command(requests.workspace, "saved", outcome.undo)
+        requests.note_command(requests.workspace, "saved", outcome.undo, outcome.text)
     return errors
 
 
@@ -341,7 +344,7 @@ def forget_request(requests: Requests, text: str) -> None:
         option = requests.get_option(place)
         for outcome in found.outcomes:
             requests.done.append(f"forgot {outcome.short_id}")
-            requests.note_command(place, "forgotten", found.result.number)
+            requests.note_command(place, "forgotten", found.result.number, outcome.text)
         label = "in the shared memory" if is_closed else "perhaps this one"
         for item in found.candidates:
             command = f"mem forget {item.short_id}{option}"

@@ -174,9 +174,17 @@ def test_requests_are_saved_and_undone_as_the_users_own(tmp_path: Path) -> None:
     assert run_mem(tmp_path, "ls", **environment)[0] == 1
     assert run_mem(tmp_path, "undo", "--redo", **environment)[0] == 0
     answer = send(tmp_path, "UserPromptSubmit", prompt="Forget that the customer is Acme.")
-    assert answer["systemMessage"] == "mem: forgotten 1 memory (mem undo)"
+    assert answer["systemMessage"] == 'mem: forgotten "The customer is Acme." (mem undo)'
     assert run_mem(tmp_path, "undo", **environment)[0] == 0
     assert "Acme" in run_mem(tmp_path, "ls", **environment)[1]
+
+
+def test_the_line_for_the_person_shortens_a_long_memory(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    prompt = f"Remember that the canary region is {'really ' * 20}eu-west-3."
+    message = send(tmp_path, "UserPromptSubmit", prompt=prompt)["systemMessage"]
+    assert message.startswith('mem: saved "The canary region is really ')
+    assert message.endswith('really…" (mem undo)') and len(message) < 100
 
 
 def test_an_undone_request_is_not_carried_out_again(tmp_path: Path) -> None:
@@ -200,7 +208,10 @@ def test_several_commands_of_a_prompt_are_undone_by_their_numbers(tmp_path: Path
     prompt = "Remember: the cache is in GCS. Forget that the cache is in S3."
     answer = send(tmp_path, "UserPromptSubmit", prompt=f"{prompt} Remember: I am {secret}")
     done, rejected = answer["systemMessage"].split("; Not done: ")
-    assert done == "mem: forgotten 1 memory (mem undo 2); saved 1 memory (mem undo 3)"
+    assert done == (
+        'mem: forgotten "The cache is in S3." (mem undo 2);'
+        ' saved "The cache is in GCS." (mem undo 3)'
+    )
     assert "GitHub" in rejected
     for number in ("2", "3"):
         assert run_mem(tmp_path, "undo", number)[0] == 0
@@ -237,12 +248,12 @@ def test_a_request_in_a_shared_project_names_the_command_that_undoes_it(tmp_path
     text = "The CDN is purged with make purge."
     answer = send(tmp_path, "UserPromptSubmit", prompt=f"remember: {text}")
     assert answer["systemMessage"] == (
-        "mem: saved 1 memory in your own memory (mem undo --scope user)"
+        f'mem: saved "{text}" in your own memory (mem undo --scope user)'
     )
     run_mem(tmp_path, "write", text, **home)
     answer = send(tmp_path, "UserPromptSubmit", prompt="Forget that the CDN is purged with make")
     done, copy = answer["systemMessage"].split("; ")
-    assert done == "mem: forgotten 1 memory in your own memory (mem undo --scope user)"
+    assert done == f'mem: forgotten "{text}" in your own memory (mem undo --scope user)'
     assert run_mem(tmp_path, "undo", "--scope", "user", **home)[0] == 0
     assert text in run_mem(tmp_path, "ls", "--scope", "user", **home)[1]
     command = copy.removeprefix(f"in the shared memory: {text} (to forget it: mem ").rstrip(")")
@@ -259,8 +270,8 @@ def test_a_request_forgets_in_both_memories_that_a_hook_may_change(tmp_path: Pat
     prompt = "Forget that the pager rota is on Opsgenie."
     answer = send(tmp_path, "UserPromptSubmit", prompt=prompt)
     assert answer["systemMessage"] == (
-        "mem: forgotten 1 memory (mem undo);"
-        " forgotten 1 memory in your own memory (mem undo --scope user)"
+        'mem: forgotten "The pager rota is on Opsgenie." (mem undo);'
+        ' forgotten "The pager rota is on Opsgenie." in your own memory (mem undo --scope user)'
     )
     assert run_mem(tmp_path, "ls", **home)[0] == 1
 

@@ -206,7 +206,7 @@ def describe_python(folder: Path) -> Iterator[str]:
 
 
 def answer_event(folder: Path, agent: str, name: str) -> str:
-    """Return the answer to an event that starts a session. The text for the model is masked."""
+    """Return the answer to an event that starts a session. Its texts are masked."""
     values = {"hook_event_name": name, "session_id": f"{agent} {name}", "cwd": str(folder)}
     event = parse_event(json.dumps({**values, **MOMENTS[EVENTS[name][0]]}).encode())
     assert event is not None
@@ -217,7 +217,7 @@ def answer_event(folder: Path, agent: str, name: str) -> str:
         answer = build_answer(event, agent, text)
     else:
         answer = respond(event, agent, context)
-    return re.sub(r'("additionalContext": )"(?:[^"\\]|\\.)*"', r"\1TEXT", answer)
+    return re.sub(r'("(?:additionalContext|systemMessage)": )"(?:[^"\\]|\\.)*"', r"\1TEXT", answer)
 
 
 def describe_hooks(folder: Path) -> Iterator[str]:

@@ -213,7 +213,7 @@ def test_a_prompt_does_not_wait_for_the_server_and_the_end_of_the_turn_does(
     prompt = Event("UserPromptSubmit", session="s1", folder=str(ana.folder))
     prompt = prompt._replace(prompt="Forget that the quagga drinks tea.")
     answer = respond(prompt, "claude-code", context)
-    assert "forgotten 1 memory" in answer
+    assert "forgotten" in answer and "quagga" in answer
     # A connection would have deleted it.
     assert count_rows(database) == [1, 1]
     monkeypatch.setattr("os.nice", lambda _: 0)  # in a process of its own

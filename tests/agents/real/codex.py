@@ -151,9 +151,8 @@ def remember(lab: Lab) -> None:
     lab.check_has("it is a memory", lab.mem("search", "canary region"), "eu-west-3")
     hooks = [hook["answer"] for hook in lab.read_hooks() if hook["name"] == "UserPromptSubmit"]
     message = json.loads(hooks[-1] or "{}").get("systemMessage", "")
-    lab.check(
-        "there is a line for the person", message == "mem: saved 1 memory (mem undo)", message
-    )
+    line = 'mem: saved "The canary region is eu-west-3." (mem undo)'
+    lab.check("there is a line for the person", message == line, message)
     _, requests = ask(lab, "Which region do we use for the canary?")
     lab.check_has("the next session recalls it", get_text(requests[0]), "eu-west-3")
 
