@@ -8,6 +8,7 @@ this machine has.
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ..errors import BusyError, NotFoundError, RejectedError
@@ -66,6 +67,8 @@ EMPTY_HISTORY_RECORD = re.compile(
 EMPTY_NOTE = re.compile(rf"(?m)^(?:[-*] )?\[\d\d:\d\d\][ \t.]*{CUT}(?:[ \t.]|{CUT})*\r?(?:\n|\Z)")
 NOTE_LINE = re.compile(r"(?m)^\[\d\d:\d\d\] .*\n?")
 PURGED_PASSAGE = "[purged]"
+# ":100644 100644 OLD NEW M\tpath". Zeros are no file.
+BLOB = re.compile(rb" (?!0+ )([0-9a-f]{40,64})(?= )")
 # Of 255 sentences that reword a memory, 174 find it at .8, and one finds another memory. Below .8,
 # sentences about other things are found more and more often.
 DESCRIBED_COSINE = 0.8
@@ -78,6 +81,8 @@ def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult
     """Delete memories and their text in every file, the index and the undo log."""
     workspace = index.workspace
     texts = {entry.id: get_content(read_file(workspace, entry.path) or "") for entry in entries}
+    ids = [entry.id for entry in entries]
+    add_versions(workspace, ids, [entry.path for entry in entries], texts)
     done = ForgetResult()
     # The copies first: if the process is killed, the memory is still here to purge again.
     own = find_recording_workspace(workspace)
@@ -94,13 +99,14 @@ def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult
     cleaned = build_cleaning(workspace, texts)
     done.other_files += [change.path for change in cleaned]
     group = ChangeGroup([*changes, *cleaned])
-    done.result = commit(workspace, "purge", [group], is_purge=True)
+    purged_texts = tuple(texts.values())
+    done.result = commit(workspace, "purge", [group], is_purge=True, purged_texts=purged_texts)
     done.result.raise_rejected()
     done.result.messages += [
         f"still in {path}: edit the file, or delete it with --purge too"
         for path in find_files_with(workspace, texts)
     ]
-    workspace.machine.note_carried_purges(texts)
+    workspace.machine.note_carried_purges(ids)
     wipe_index(index)
     return done
 
@@ -153,14 +159,14 @@ def find_received_purges(workspace: Workspace) -> tuple[list[Replace], list[str]
         for entry in filter(None, map(index.find_by_id, new_ids)):
             paths.append(entry.path)
             texts[entry.id] = get_content(index.read_text(entry.path) or "")
-        add_logged_versions(workspace, new_ids, texts)
+        add_versions(workspace, new_ids, paths, texts)
     changes = []
     for path in paths:
         text = read_file(workspace, path)
         # The index was not refreshed, so the file may contain something else.
         if text is not None and read_id(text) in purged_ids:
             changes.append(Replace(path, text, None))
-            texts[read_id(text)] = get_content(text)
+            add_version(texts, read_id(text), get_content(text))
     if texts:
         own = find_recording_workspace(workspace)
         if own is not None:
@@ -170,17 +176,40 @@ def find_received_purges(workspace: Workspace) -> tuple[list[Replace], list[str]
     return changes, list(texts.values())
 
 
-def add_logged_versions(workspace: Workspace, ids: Collection[str], texts: dict[str, str]) -> None:
-    """Add the versions of memories in the undo log. Other versions get a `+` after the id."""
+def add_versions(
+    workspace: Workspace, ids: Collection[str], paths: Sequence[str], texts: dict[str, str]
+) -> None:
+    """Add the versions of memories in the undo log and in git."""
     changes = [change for record in read_log(workspace) for change in record.changes]
-    for file_text in (text for change in changes for text in (change.before, change.after)):
+    versions = [text for change in changes for text in (change.before, change.after)]
+    # The other machine may have edited a memory too, or a person in an editor.
+    versions += read_committed_texts(workspace, paths)
+    for file_text in versions:
         # Most texts have no id, and parsing one takes long.
-        if file_text is None or "\nid: " not in file_text or read_id(file_text) not in ids:
-            continue
-        version, content = read_id(file_text), get_content(file_text)
-        while texts.get(version, content) != content:
-            version += "+"
-        texts[version] = content
+        if file_text and "\nid: " in file_text and read_id(file_text) in ids:
+            add_version(texts, read_id(file_text), get_content(file_text))
+
+
+def add_version(texts: dict[str, str], key: str, text: str) -> None:
+    """Add a text of a memory. The keys are its id, and a `+` for each other version."""
+    while texts.get(key, text) != text:
+        key += "+"
+    texts[key] = text
+
+
+def read_committed_texts(workspace: Workspace, paths: Sequence[str]) -> list[str]:
+    """Return all texts that files have in git, on branches of other machines too."""
+    # An untrusted clone could say that its memory once had a text of its user.
+    if not paths or not workspace.is_trusted:
+        return []
+    options = ("--all", "--full-history", "-m", "--raw", "--no-abbrev", "--format=")
+    texts = []
+    with suppress(NotFoundError, BusyError):
+        output = run_git(workspace.root, "--literal-pathspecs", "log", *options, "--", *paths)
+        for name in dict.fromkeys(BLOB.findall(output)):
+            blob = run_git(workspace.root, "cat-file", "blob", name.decode())
+            texts.append(blob.decode("utf-8", "surrogateescape"))
+    return texts
 
 
 def clean_file(

@@ -165,6 +165,18 @@ def test_a_purge_reaches_archives_the_inbox_and_ignored_notes(tmp_path: Path) ->
     assert "Remember" in (workspace.root / "sessions/s1/archive.jsonl").read_text()
 
 
+def test_a_purge_deletes_what_a_memory_once_said(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    root = ["--workspace", str(workspace.root)]
+    run_mem(tmp_path, "write", "The rent of the flat is 4200 euros.", "--path", "door", *root)
+    run_mem(tmp_path, "note", "Told Ana: the rent of the flat is 4200 euros.", *root)
+    run_mem(tmp_path, "edit", "door", "--replace", "4200", "4300", *root)
+    assert run_mem(tmp_path, "forget", "door", "--purge", "--yes", *root)[0] == 0
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert [path for path in files if b"4200" in path.read_bytes()] == []
+    assert "Told Ana" in next((workspace.root / "notes").glob("*")).read_text()
+
+
 def test_a_request_forgets_the_memory_that_it_describes(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     texts = [

@@ -51,6 +51,12 @@ class Machine:
         assert code == 0, output
         return output.split("\t")[1]
 
+    def edit(self, memory: str, old: str, new: str) -> None:
+        # `mem edit --scope user` would move the memory.
+        words = ("edit", memory, "--replace", old, new, "--workspace", str(self.root))
+        code, _, errors = run_mem(self.folder, *words, **self.settings)
+        assert code == 0, errors
+
     def sync(self, *words: str, code: int = 0) -> str:
         found, output = self.mem("sync", *words)
         assert found == code, output
@@ -127,7 +133,9 @@ def test_one_sentence_on_two_machines_is_one_memory(laptop: Machine, desktop: Ma
 def test_a_key_and_a_sentence_with_two_values_are_questions(
     laptop: Machine, desktop: Machine
 ) -> None:
-    office = laptop.mem("ls", "--json", "id,text")[1]
+    office = laptop.write("The shop is in Porto.")
+    laptop.sync()
+    desktop.sync()
     laptop.write("The port is 1111.", "--key", "port")
     desktop.write("The port is 2222.", "--key", "port")
     laptop.sync()
@@ -140,8 +148,10 @@ def test_a_key_and_a_sentence_with_two_values_are_questions(
     laptop.sync()
     assert '"kind": "conflict"' not in laptop.mem("review", "--json")[1]
     for machine, place in ((laptop, "Oslo"), (desktop, "Rome")):
-        assert machine.mem("edit", "Porto", "--replace", "Porto", place)[0] in (0, 4)
-    assert office
+        machine.edit(office, "Porto", place)
+    laptop.sync()
+    desktop.sync(code=3)
+    assert '"kind": "conflict"' in desktop.mem("review", "--json")[1]
 
 
 def test_a_question_that_was_answered_is_not_asked_again(laptop: Machine) -> None:
@@ -186,8 +196,8 @@ def test_a_purge_deletes_the_text_on_the_other_machine(laptop: Machine, desktop:
     # The other machine has the text in many places, and changes the file itself.
     desktop.mem("note", "Told Jonas: the spare key is under the flower pot.")
     desktop.mem("session", "append", "talk", "The spare key is under the flower pot.")
-    desktop.mem("edit", memory, "--replace", "spare key", "spare key of the shed")
-    desktop.mem("edit", memory, "--replace", "spare key of the shed", "spare key")
+    desktop.edit(memory, "spare key", "spare key of the shed")
+    desktop.edit(memory, "spare key of the shed", "spare key")
     desktop.mem("write", "The spare key is under the flower pot.", "--source", "user")
     assert laptop.mem("forget", memory, "--purge", "--yes")[0] == 0
     laptop.sync()
@@ -200,6 +210,39 @@ def test_a_purge_deletes_the_text_on_the_other_machine(laptop: Machine, desktop:
             "write", "The spare key is under the flower pot.", "--source", "inferred"
         )
         assert code == 5, output
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+@pytest.mark.parametrize("in_editor", [False, True])
+def test_a_purge_deletes_what_the_other_machine_has_edited_since(
+    laptop: Machine, desktop: Machine, by_hand: bool, in_editor: bool
+) -> None:
+    memory = laptop.write("The audit of the shop is on 3 May.")
+    laptop.sync()
+    desktop.sync()
+    desktop.mem("note", "Told Jonas: the audit of the shop is on 3 May.")
+    if in_editor:
+        path = next(desktop.root.glob("entries/*/*audit*"))
+        path.write_text(path.read_text().replace("3 May", "4 May"))
+    else:
+        desktop.edit(memory, "3 May", "4 May")
+    laptop.edit(memory, "3 May", "5 May")
+    laptop.sync()
+    laptop.mem("forget", memory, "--purge", "--yes")
+    laptop.sync()
+    if by_hand:
+        git(desktop.root, "add", "-A")
+        git(desktop.root, "commit", "-qm", "By hand")
+        with pytest.raises(subprocess.CalledProcessError):  # edited here, deleted there
+            git(desktop.root, "pull", "-q", "--no-rebase", "--no-edit")
+        git(desktop.root, "add", "-A")
+        git(desktop.root, "commit", "-qm", "Merge")
+        desktop.write("Something else.")
+    desktop.sync()
+    laptop.sync()
+    for machine in (laptop, desktop):
+        assert "is on" not in machine.read_all()
+        assert "is on" not in git(machine.root, "grep", "-h", "-e", "Jonas", "-e", "Porto", "HEAD")
 
 
 def test_a_purge_deletes_what_a_renamed_memory_once_said(laptop: Machine, desktop: Machine) -> None:
