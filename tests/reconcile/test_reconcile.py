@@ -287,7 +287,7 @@ def test_an_unknown_field_is_refused_before_anything_is_saved(tmp_path: Path) ->
 
 def test_the_own_workspace_labels_memories_with_the_project(tmp_path: Path) -> None:
     (tmp_path / "shop" / ".git").mkdir(parents=True)
-    mem(tmp_path / "shop", "write", "Tea at four.", "--scope", "user", *USER)
+    mem(tmp_path / "shop", "write", "Tea at four.", *USER)
     assert '"project": "shop"' in mem(
         tmp_path / "shop", "ls", "--scope", "user", "--json", "project"
     )
