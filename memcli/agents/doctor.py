@@ -26,7 +26,7 @@ from ..recall import load_shown
 from ..store import LOG, Workspace, find_repository, get_workspaces, open_lock, run_git
 from ..team.connection import SEARCH_SECONDS, find_space, open_team
 from .install import Connection, build_command, list_connections
-from .schedule import run_program
+from .schedule import list_schedules, run_program
 from .table import AGENTS, find_agents
 
 OK, WARNING, ERROR = "ok", "warning", "error"
@@ -77,6 +77,7 @@ def diagnose(context: Context, program: Sequence[str], project: Path) -> list[Ch
         if name not in connected:
             hint = f"connect it: mem hook install {name}"
             checks.append(Check("agent", WARNING, f"{AGENTS[name].title} is not connected", hint))
+    checks += check_git_hook(context)
     # Last, because the hooks that were just run report their failures only in the log.
     for workspace in workspaces:
         checks += check_log(workspace)
@@ -167,6 +168,12 @@ def check_git(workspace: Workspace) -> Iterator[Check]:
         return
     if workspace.is_shared:
         yield Check("git", OK, "shared: git carries this memory")
+        driver = ""
+        with suppress(MemError):
+            driver = run_git(workspace.root, "config", "merge.mem.driver").decode()
+        if not os.access(find_first_word(driver), os.X_OK):
+            text = "git merges this memory as plain text: its merge driver is missing"
+            yield Check("git", WARNING, text, "mem trust")
         return
     with suppress(MemError):
         # Excluding a path has no effect on files that git tracks already.
@@ -177,6 +184,15 @@ def check_git(workspace: Workspace) -> Iterator[Check]:
             yield Check("git", ERROR, f"private, but git tracks {len(tracked)} of its files", hint)
         else:
             yield Check("git", OK, "its own repository" if own_repository else "private")
+
+
+def check_git_hook(context: Context) -> Iterator[Check]:
+    """Check that the program in the hook before a commit exists."""
+    for hook in list_schedules(context, []):
+        first = find_first_word(hook.commands[0])
+        if hook.path.endswith("pre-commit") and not os.access(first, os.X_OK):
+            text = f"commits are not checked: {hook.path} runs {first},"
+            yield Check("git", ERROR, f"{text} which does not exist", "mem hook install git")
 
 
 def check_model(context: Context) -> Iterator[Check]:
@@ -316,8 +332,8 @@ def check_log(workspace: Workspace) -> Iterator[Check]:
 def find_first_word(command: str) -> str:
     try:
         return shlex.split(command)[0]
-    except ValueError:
-        return command  # a quote is missing
+    except (ValueError, IndexError):
+        return command  # a quote is missing, or the command is empty
 
 
 def parse_version(text: str) -> list[int]:

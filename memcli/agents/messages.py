@@ -256,11 +256,7 @@ class Requests(NamedTuple):
 
 
 def save_requests(
-    workspace: Workspace,
-    prompt: str,
-    message: str,
-    shown: Shown,
-    others: Sequence[Workspace] = (),
+    workspace: Workspace, prompt: str, message: str, shown: Shown, others: Sequence[Workspace] = ()
 ) -> RequestResult:
     """Carry out the requests in a prompt.
 

@@ -20,6 +20,7 @@ TARGETS = ("git", "cron", "systemd")
 CRONTAB = "your crontab (crontab -l)"
 PROGRAM_SECONDS = 60.0
 STOPPED = "mem stopped this commit. Fix the lines above, or pass --no-verify."
+NOT_CHECKED = "so this commit was not checked: run mem hook install git"
 # An index that is up to date makes the first search after a large merge fast. No hook runs after
 # a commit, because every command reads the files that have changed.
 # `mem check` exits with 1 for problems in the files. Any other code, such as that of a missing
@@ -27,10 +28,11 @@ STOPPED = "mem stopped this commit. Fix the lines above, or pass --no-verify."
 # would also direct the git that mem runs in another folder.
 GIT_HOOKS = {
     "pre-commit": "{program} check --staged </dev/null >&2\n"
-    f"  [ $? -ne 1 ] || {{{{ echo '{STOPPED}' >&2; exit 1; }}}}",
+    f"  [ $? -ne 1 ] || {{{{ echo '{STOPPED}' >&2; exit 1; }}}}\n"
+    # The program was moved or removed. The commit goes on.
+    f"else\n  echo mem: not found at {{first}}', {NOT_CHECKED}' >&2",
     "post-merge": "(unset GIT_DIR GIT_INDEX_FILE; {program} index </dev/null >/dev/null 2>&1 &)",
 }
-# If mem has been removed, git must not notice.
 BLOCK = "if [ -x {first} ]; then\n  {line}\nfi"
 # `#!/bin/sh`, `#!/usr/bin/env bash`
 SHELL_SCRIPT = re.compile(r"#!\s*(?:/usr/bin/env\s+)?(?:/\S*/)?(?:sh|bash|dash|zsh|ksh)\b")
@@ -65,8 +67,9 @@ def change_git_hooks(context: Context, program: Sequence[str] = ()) -> Installat
         after = remove_block(before, SCRIPT_MARKS)
         if program:
             check_script(top, path, before)
-            line = template.format(program=shlex.join(program))
-            block = BLOCK.format(first=shlex.quote(program[0]), line=line)
+            first = shlex.quote(program[0])
+            line = template.format(program=shlex.join(program), first=first)
+            block = BLOCK.format(first=first, line=line)
             after = insert_block(after or NEW_SCRIPT, block)
         if after != before:
             changes.append((path, before, after))

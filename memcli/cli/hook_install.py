@@ -27,11 +27,7 @@ from .terminal import Result, ask, shorten_path, suggest
 
 HOOK_FIELDS = (
     *Connection.__dataclass_fields__,
-    "title",
-    "changed",
-    "notes",
-    "connections",
-    "agents",
+    *("title", "changed", "notes", "connections", "agents"),
 )
 ACTIONS = ("install", "uninstall", "ls")
 MESSAGES = {

@@ -80,11 +80,7 @@ def run_init(
         lines += change_sharing(place, git)
     else:
         is_hidden = create_workspace(
-            context,
-            place.root,
-            place.layout,
-            is_private=git == "private",
-            is_foreign=is_foreign,
+            context, place.root, place.layout, is_private=git == "private", is_foreign=is_foreign
         )
         lines += describe_workspace(context, place, git, is_hidden=is_hidden)
         lines += [FOREIGN_LINE] if is_foreign else []
@@ -113,8 +109,7 @@ def run_init(
 
 
 def run_trust(
-    context: Context,
-    remove: Annotated[bool, Option("--remove", help="Stop trusting it.")] = False,
+    context: Context, remove: Annotated[bool, Option("--remove", help="Stop trusting it.")] = False
 ) -> Result:
     """Trust a workspace: mem may treat its text as your own statements.
 

@@ -37,8 +37,7 @@ INDEX_FIELDS = ("workspace", "files", "texts", "seconds", "space", "shared", "pu
 
 
 def run_status(
-    context: Context,
-    all_: Annotated[bool, Option("--all", help="Add statistics.")] = False,
+    context: Context, all_: Annotated[bool, Option("--all", help="Add statistics.")] = False
 ) -> Result:
     """Show the workspaces in use and why, what they contain, and what is pending."""
     lines: list[str] = []
@@ -207,11 +206,7 @@ def describe_agents(connected: Sequence[str], others: Sequence[str], usage: Usag
 
 
 def describe_workspace(
-    workspace: Workspace,
-    project: str,
-    numbers: Statistics,
-    pending: Pending,
-    option: str,
+    workspace: Workspace, project: str, numbers: Statistics, pending: Pending, option: str
 ) -> list[str]:
     active = numbers.statuses.get("active", 0)
     lines = [

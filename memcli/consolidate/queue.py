@@ -175,9 +175,7 @@ class PastResult:
 
 
 def learn_from_transcripts(
-    workspace: Workspace,
-    paths: Sequence[Path],
-    progress: Callable[[int, int], None] | None = None,
+    workspace: Workspace, paths: Sequence[Path], progress: Callable[[int, int], None] | None = None
 ) -> PastResult:
     """Import conversations and consolidate those that have ended.
 

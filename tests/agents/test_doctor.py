@@ -11,8 +11,11 @@ import pytest
 
 from memcli.agents.doctor import Check, diagnose
 from memcli.agents.install import connect
+from memcli.agents.schedule import change_git_hooks
 from memcli.context import Context
+from memcli.store.git import run_git
 from memcli.store.workspace import Workspace
+from memcli.sync.files import install_driver
 from tests.helpers import get_process_environment, make_context, make_workspace, put, run_mem
 
 RULE = "---\ntype: constraint\nsource: user\n---\n\nNever deploy on a Friday.\n"
@@ -110,6 +113,26 @@ def test_a_program_that_was_removed_is_an_error(workspace: Workspace, tmp_path: 
     (check,) = find(workspace.context, "agent", write_program(tmp_path))
     assert check.text == "Claude Code runs /nowhere/mem, which does not exist"
     assert check.hint == "mem hook install claude-code"
+
+
+def test_what_git_no_longer_runs_is_shown(workspace: Workspace, tmp_path: Path) -> None:
+    def list_problems() -> list[str]:
+        checks = find(workspace.context, "git", program)
+        return [f"{check.state}: {check.text}" for check in checks if check.state != "ok"]
+
+    program = write_program(tmp_path)
+    run_git(tmp_path, "init", "-q")
+    assert list_problems() == [
+        "warning: git merges this memory as plain text: its merge driver is missing"
+    ]
+    install_driver(workspace, [str(program)])
+    change_git_hooks(workspace.context, [str(program)])
+    assert list_problems() == []
+    program.unlink()
+    missing, unchecked = list_problems()
+    assert missing.endswith("its merge driver is missing")
+    assert unchecked.startswith("error: commits are not checked: ")
+    assert unchecked.endswith(f"runs {program}, which does not exist")
 
 
 def test_a_command_that_came_with_a_project_is_not_run(
