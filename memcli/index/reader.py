@@ -276,7 +276,7 @@ def read_entry_file(
     elif workspace.is_managed(parsed.path):
         parsed.problems += wrong_values
     if entry.id in forgotten.purged_ids:
-        end = "the next command deletes it" if workspace.is_trusted else "mem trust deletes it"
+        end = "mem tend deletes it" if workspace.is_trusted else "mem trust deletes it"
         parsed.problems = [Problem(1, f"was purged on another machine: {end}", "purged")]
         return
     if not workspace.is_trusted:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from .edit import get_file, move_to_workspace, replace_passage, replace_text, update_entry
     from .forgetting import (
+        find_pending_purges,
         find_received_purges,
         forget,
         forget_described,
@@ -51,7 +52,8 @@ __getattr__ = import_lazily(
         ),
         "edit": "get_file move_to_workspace replace_passage replace_text update_entry",
         "forgetting": (
-            "find_received_purges forget forget_described get_mentions purge_entries restore"
+            "find_pending_purges find_received_purges forget forget_described get_mentions "
+            "purge_entries restore"
         ),
         "pairs": "find_circles find_conflicts find_outdated_ids",
         "review": "Choice Question answer_questions get_text list_questions",

@@ -14,7 +14,6 @@ from typing import Any
 from ..errors import BusyError, NotFoundError, RejectedError
 from ..formats import (
     PassageFinder,
-    find_strings,
     format_time,
     get_body,
     get_content,
@@ -176,6 +175,13 @@ def find_received_purges(workspace: Workspace) -> tuple[list[Replace], list[str]
     return changes, list(texts.values())
 
 
+def find_pending_purges(workspace: Workspace) -> list[str]:
+    """Return paths and ids of what another machine purged and this one still has."""
+    rows = open_index(workspace).run("select path from problems where code = 'purged'").fetchall()
+    pending = [*(path for (path,) in rows), *workspace.machine.read_pending_purges()]
+    return pending if workspace.is_trusted else []
+
+
 def add_versions(
     workspace: Workspace, ids: Collection[str], paths: Sequence[str], texts: dict[str, str]
 ) -> None:
@@ -249,32 +255,21 @@ def remove_passages(text: str, kind: str, finder: PassageFinder) -> str:
 def remove_from_line(line: str, finder: PassageFinder) -> str:
     """Return a line of a session with the purged passages replaced."""
     try:
-        return remove_from_event(line, finder)
+        event = json.loads(line)
+        clean = replace_strings(event, finder)
     except (ValueError, RecursionError):
         # Cut off by a crash, or nested too deeply.
         return str(replace_strings(line, finder))
-
-
-def remove_from_event(line: str, finder: PassageFinder) -> str:
-    event = json.loads(line)
-    for text in find_strings(event):
-        normal = normalize(text)
-        passages = finder.find(normal)
-        if passages:
-            clean = json.dumps(replace_passages(normal, passages, PURGED_PASSAGE))[1:-1]
-            for spelling in (json.dumps(text, ensure_ascii=False), json.dumps(text)):
-                line = line.replace(spelling[1:-1], clean)
-    if any(finder.find(normalize(text)) for text in find_strings(json.loads(line))):
-        # The text is escaped in another way, such as `\\/`, so the whole event is written again.
-        return json.dumps(replace_strings(event, finder), ensure_ascii=False)
-    return line
+    # Half a character, such as `\ud83d`, can be written only with escapes.
+    return line if clean == event else json.dumps(clean, ensure_ascii="\\u" in line)
 
 
 def replace_strings(value: Any, finder: PassageFinder) -> Any:
     """Return a JSON value with the purged passages replaced in every text."""
     if isinstance(value, str):
         normal = normalize(value)
-        return replace_passages(normal, finder.find(normal), PURGED_PASSAGE)
+        passages = finder.find(normal)
+        return replace_passages(normal, passages, PURGED_PASSAGE) if passages else value
     if isinstance(value, dict):
         return {
             str(replace_strings(name, finder)): replace_strings(item, finder)

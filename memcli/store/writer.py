@@ -141,7 +141,7 @@ def commit(
                 finish_purges(workspace, log_folder)
             except OSError as error:
                 reason = f"the undo log still has the text ({error.strerror})"
-                result.messages.append(f"{reason}; the next command deletes it")
+                result.messages.append(f"{reason}; mem tend deletes it")
     return result
 
 

@@ -26,8 +26,17 @@ from ..formats import (
     shorten,
 )
 from ..index import IndexedEntry, open_index, remove_leftovers, scan_workspace
-from ..reconcile import delete_inbox, find_old_inbox, supersede
-from ..store import Append, Commit, Replace, Workspace, commit_one, hold_lock, prune_log
+from ..reconcile import delete_inbox, find_old_inbox, find_pending_purges, supersede
+from ..store import (
+    Append,
+    Commit,
+    Replace,
+    Workspace,
+    commit,
+    commit_one,
+    hold_lock,
+    prune_log,
+)
 from .lifecycle import (
     fade_due,
     find_due_fading,
@@ -178,9 +187,22 @@ def save_summary(workspace: Workspace, month: Month, body: str) -> Commit:
     return commit_one(workspace, "rollup", changes, summary=title, actor="hook")
 
 
+def purge(workspace: Workspace, _: Sequence[str]) -> None:
+    commit(workspace, "tend", [])  # deletes what another machine purged
+
+
+def find_leftovers(workspace: Workspace) -> Sequence[str]:
+    return scan_workspace(workspace).leftovers
+
+
+def clean_up(workspace: Workspace, _: Sequence[str]) -> None:
+    remove_leftovers(workspace)
+
+
 # In this order, because conversations bring memories that later steps promote, and lines are added
 # to MEMORY.md before it is shortened.
 STEPS = (
+    Step("purge", "memory", "deleted, as on another machine", find_pending_purges, purge, True),
     Step("consolidate", "conversation", "", find_due_conversations, consolidate_due),
     Step("page", "line", "of MEMORY.md updated", find_outdated_lines, update_lines),
     Step("decay", "memory", "faded", find_due_fading, fade_due),
@@ -189,11 +211,6 @@ STEPS = (
     Step("shorten", "page", "", find_long_page, shorten_due),
     Step("inbox", "memory", "deleted from the inbox after 90 days", find_old_inbox, delete_inbox),
     Step(
-        "leftovers",
-        "temporary file",
-        "of killed commands deleted",
-        lambda workspace: scan_workspace(workspace).leftovers,
-        lambda workspace, _: remove_leftovers(workspace),
-        is_for_shared=True,
+        "leftovers", "temporary file", "of killed commands deleted", find_leftovers, clean_up, True
     ),
 )

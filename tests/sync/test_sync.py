@@ -274,13 +274,18 @@ def purge_and_pull(laptop: Machine, desktop: Machine) -> None:
     git(desktop.root, "pull", "-q", "--no-rebase", "--no-edit")
 
 
+@pytest.mark.parametrize("is_tended", [False, True])
 def test_a_purge_that_plain_git_brings_is_carried_out_by_the_next_command(
-    laptop: Machine, desktop: Machine
+    laptop: Machine, desktop: Machine, is_tended: bool
 ) -> None:
     purge_and_pull(laptop, desktop)
     assert "flower" not in desktop.mem("search", "flower pot", "--min-score", "0")[1]
     assert "flower" not in desktop.mem("grep", "flower")[1]
-    desktop.write("Something else.")
+    if is_tended:
+        assert "purge: 1 memory" in desktop.mem("tend")[1]
+        assert "purge" not in desktop.mem("tend")[1]
+    else:
+        desktop.write("Something else.")
     assert "flower" not in desktop.read_all(), "also not in the note, the index and the undo log"
 
 
