@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from ..api import Context, MemError, NotFoundError, Workspace, open_all
+from ..api import Context, MemError, NotFoundError, RejectedError, Workspace, open_all
 from ..formats import build_slug, split_sections
 from ..index import (
     Filter,
@@ -168,6 +168,8 @@ def show_file(index: Index, named: NamedFile, offset: int | None, limit: int | N
         (named.path,),
     ).fetchall()
     messages = [f"{named.path}:{line}: {reason}" for line, reason in problems]
+    if messages and not text:
+        raise RejectedError(messages[0])
     if named.anchor:
         text = get_section(text, named)
     lines = text.rstrip("\n").split("\n")

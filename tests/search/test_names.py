@@ -84,6 +84,7 @@ def test_a_memory_with_conflict_markers_is_found_by_its_id_or_name(tmp_path: Pat
     for words in (["read", "aaaaaa"], ["read", "tea"], ["forget", "tea"], *changes):
         code, output, errors = run_mem(tmp_path, *words)
         assert "entries/tea.md:5: a git conflict marker: resolve the conflict" in errors, words
+        assert (code, output) == (5, ""), words
     unread = "not searched: entries/tea.md (a git conflict marker: resolve the conflict first)"
     assert unread in run_mem(tmp_path, "ls")[2]
     code, _, errors = run_mem(tmp_path, "edit", "aaaaaa", "--replace", markers, "Tea at six.\n")
