@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ from ..formats import (
     find_added_lines,
     find_conflict_line,
     find_promoted_lines,
+    format_time,
     parse,
     read_entry,
     read_id,
@@ -317,6 +319,9 @@ class TreeMerge:
         with tempfile.TemporaryDirectory(prefix="mem-sync-") as folder:
             self.index = f"{folder}/index"
             try:
+                output = self.repository.run("show", "-s", "--format=%ct", self.ours, self.theirs)
+                moments = [datetime.fromtimestamp(int(second), UTC) for second in output.split()]
+                self.dates = [format_time(moment) for moment in moments]
                 self.unify_names()
                 # `git merge` would mistake a new memory for a renamed old one.
                 # -i: the files of the work tree do not count. --aggressive: a file that one side
@@ -401,7 +406,8 @@ class TreeMerge:
                 continue
             texts = {stage: contents[blob.object_id] for stage, blob in sides.items()}
             kind = self.workspace.get_kind(path)
-            merged = merge_file(kind, path, texts.get(1), texts.get(2), texts.get(3))
+            dates = {texts.get(2): self.dates[0], texts.get(3): self.dates[1]}
+            merged = merge_file(kind, path, texts.get(1), texts.get(2), texts.get(3), 0, dates)
             files[path] = self.write_file(merged.text, first.mode)
             if merged.copy:
                 files[build_copy_path(path, merged.copy)] = self.write_file(merged.copy)

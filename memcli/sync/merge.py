@@ -46,6 +46,9 @@ SENTENCE = re.compile(r"[^.!?\n\\]+[.!?\n\\]*|[.!?\n\\]+")
 Lines = list[str]
 Resolve = Callable[[Lines, Lines, Lines], Lines]
 Fields = Mapping[str, Any]
+Text = str | None
+Dates = Mapping[Text, str]
+NONE: Dates = {}
 
 
 class Version(NamedTuple):
@@ -55,6 +58,7 @@ class Version(NamedTuple):
     head: str
     fields: dict[str, Any]
     body: str
+    date: str  # of the commit, if it is known
 
     @property
     def id(self) -> str:
@@ -63,7 +67,7 @@ class Version(NamedTuple):
     @property
     def order(self) -> tuple[str, str]:
         """A key that sorts versions by the time of their last change."""
-        changed_at = self.fields.get("updated_at") or self.fields.get("created_at") or ""
+        changed_at = self.fields.get("updated_at") or self.fields.get("created_at") or self.date
         return str(changed_at), self.text
 
 
@@ -76,12 +80,13 @@ class Merged(NamedTuple):
 
 
 def merge_file(
-    kind: str, path: str, base: str | None, ours: str | None, theirs: str | None, markers: int = 0
+    kind: str, path: str, base: Text, ours: Text, theirs: Text, size: int = 0, dates: Dates = NONE
 ) -> Merged:
     """Merge two versions of a file with their common ancestor.
 
-    None means that the file does not exist. `kind` is its kind in the workspace. If `markers` is
-    not 0, the text gets conflict markers of that length, as git writes them.
+    None means that the file does not exist. `kind` is its kind in the workspace. If `size` is not
+    0, the text gets conflict markers of that length, as git writes them. `dates` are those of
+    the commits by text, because a note of a vault has none.
     """
     old = base or ""
     if kind in ("history", "note", "session"):
@@ -91,7 +96,7 @@ def merge_file(
     if ours is None or theirs is None:
         return Merged(ours if theirs is None else theirs)
     # Two machines that merge the same versions must write the same file. git's markers name sides.
-    if not markers:
+    if not size:
         ours, theirs = sorted((ours, theirs))
     if "\0" in old + ours + theirs:
         return Merged(ours, "both machines changed this file, which is not text")
@@ -103,8 +108,8 @@ def merge_file(
     if name == "metadata.json":
         return Merged(max(ours, theirs, key=read_update_time))
     if kind == "entry":
-        return merge_entry(path, base, ours, theirs, markers)
-    return merge_page(old, ours, theirs, markers)
+        return merge_entry(path, base, ours, theirs, size, dates)
+    return merge_page(old, ours, theirs, size)
 
 
 def merge_records(kind: str, base: str, ours: str, theirs: str) -> str:
@@ -333,21 +338,21 @@ def mark_texts(ours: str, theirs: str, size: int) -> Merged:
     return Merged("".join(lines), "both sides have another memory in this file")
 
 
-def merge_entry(path: str, base: str | None, ours: str, theirs: str, markers: int) -> Merged:
+def merge_entry(path: str, base: Text, ours: str, theirs: str, size: int, dates: Dates) -> Merged:
     """Merge the fields of a memory by name, and its text by lines."""
     try:
-        old, left, right = (parse_version(text) for text in (base or "", ours, theirs))
+        old, left, right = (parse_version(text, dates) for text in (base or "", ours, theirs))
         older, newer = sorted((left, right), key=lambda version: version.order)
         head = merge_heads(old, older, newer)
     except FrontmatterError:
         # "tags: [x" is no YAML. Its lines must not be lost either.
-        if markers and not base:
-            return mark_texts(ours, theirs, markers)
-        return merge_page(base or "", ours, theirs, markers)
+        if size and not base:
+            return mark_texts(ours, theirs, size)
+        return merge_page(base or "", ours, theirs, size)
     has_two_ids = left.id != right.id and left.id and right.id
-    if has_two_ids and markers and left.body != right.body:
-        return mark_texts(ours, theirs, markers)
-    if has_two_ids and not markers:
+    if has_two_ids and size and left.body != right.body:
+        return mark_texts(ours, theirs, size)
+    if has_two_ids and not size:
         # Two memories in files of the same name. The second one gets a new file.
         first, second = sorted((left, right), key=lambda version: version.id)
         return Merged(first.text, copy=second.text)
@@ -361,17 +366,17 @@ def merge_entry(path: str, base: str | None, ours: str, theirs: str, markers: in
         if base and not was:
             return first + second  # both sides added something
         has_conflict = True
-        return mark_conflict(first, second, markers) if markers else second
+        return mark_conflict(first, second, size) if size else second
 
     # `resolve` takes the later side, which therefore comes second.
-    first, second = (left, right) if markers else (older, newer)
+    first, second = (left, right) if size else (older, newer)
     body = merge_lines(
         add_line_end(old.body), add_line_end(first.body), add_line_end(second.body), resolve
     )
     text = head + (body or "")
     if not has_conflict:
         return Merged(text)
-    if markers:
+    if size:
         return Merged(text, REWORDED)
     fields = frontmatter.parse(text).fields
     copy = build_copy(older, newer.id or older.id or path, fields)
@@ -380,8 +385,8 @@ def merge_entry(path: str, base: str | None, ours: str, theirs: str, markers: in
     return Merged(text, "" if is_hidden else "both machines changed its text", copy)
 
 
-def parse_version(text: str) -> Version:
-    return Version(text, *frontmatter.parse(text))
+def parse_version(text: str, dates: Dates = NONE) -> Version:
+    return Version(text, *frontmatter.parse(text), dates.get(text, ""))
 
 
 def merge_heads(old: Version, older: Version, newer: Version) -> str:
@@ -479,6 +484,9 @@ def build_copy(version: Version, original_id: str, merged: Fields) -> str:
     changes = {key: merged.get(key) for key in STATE}
     changes["id"] = start + digest[:6]
     changes["conflicts_with"] = (original_id,)
+    if version.date == version.order[0]:
+        # Otherwise its new file would date it.
+        changes["updated_at"] = version.date or None
     return edit_entry(version.text, changes)
 
 

@@ -185,7 +185,7 @@ def test_a_pictures_bytes_are_not_merged() -> None:
 
 def test_git_gets_markers() -> None:
     ours, theirs = build("In Bergen.", tags=("a",)), build("In Rome.", tags=("b",))
-    merged = merge_file("entry", "entries/a.md", build("In Oslo."), ours, theirs, markers=9)
+    merged = merge_file("entry", "entries/a.md", build("In Oslo."), ours, theirs, size=9)
     assert "<<<<<<<<< ours\nIn Bergen.\n=========\nIn Rome.\n>>>>>>>>> theirs\n" in merged.text
     assert "tags: [a, b]" in merged.text and merged.conflict
 
@@ -194,7 +194,7 @@ def test_git_gets_markers() -> None:
 def test_git_gets_markers_around_two_memories_of_one_name(head: str) -> None:
     ours = build("Cert expires in June.").replace("source:", f"{head}source:")
     theirs = build("Cert expires in July.").replace(ID, OTHER)
-    merged = merge_file("entry", "entries/certs.md", None, ours, theirs, markers=7)
+    merged = merge_file("entry", "entries/certs.md", None, ours, theirs, size=7)
     assert merged.text == f"<<<<<<< ours\n{ours}=======\n{theirs}>>>>>>> theirs\n"
     assert merged.conflict
     # One memory that was saved twice needs one of the two ids.

@@ -20,8 +20,9 @@ TOKEN = "ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m"
 HOOK = '#!/bin/sh\ntouch "$(dirname "$0")/../ran"\nexit 1\n'
 
 
-def git(folder: Path, *words: str) -> str:
+def git(folder: Path, *words: str, **settings: str) -> str:
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    environment |= settings
     names = ("-c", "user.name=Ana", "-c", "user.email=ana@example.org")
     return subprocess.run(
         ["git", *names, *words],
@@ -762,6 +763,31 @@ def test_a_vault_sends_the_notes_that_mem_reads(tmp_path: Path, hub: Path) -> No
     (vault / "Private/Diary.md").write_text("Changed.\n")
     assert run_mem(vault, "sync", PATH=os.environ["PATH"])[0] == 0
     assert git(hub, "show", "main:Private/Diary.md") == "Changed.\n"
+
+
+@pytest.mark.parametrize("names", ["ab", "ba"])
+def test_the_later_text_of_a_note_is_called_the_newer_one(
+    tmp_path: Path, hub: Path, names: str
+) -> None:
+    first = build_vault(tmp_path, hub)
+    git(tmp_path, "clone", "-q", str(hub), "second")
+    vaults = (first, tmp_path / "second")
+    assert run_mem(vaults[1], "trust")[0] == 0
+    for number, vault in enumerate(vaults):
+        (vault / "Pears.md").write_text(f"The pears are ripe on day {names[number]}.\n")
+        git(vault, "add", "Pears.md")
+        date = f"2026-11-2{number}T10:00:00Z"
+        git(vault, "commit", "-qm", "By hand", GIT_COMMITTER_DATE=date)
+        code, _, errors = run_mem(vault, "sync", PATH=os.environ["PATH"])
+        assert code == (3 if number else 0), errors
+    assert run_mem(vaults[0], "sync", PATH=os.environ["PATH"])[0] == 3
+    for vault in vaults:
+        assert f"day {names[1]}" in (vault / "Pears.md").read_text()
+        (question,) = json.loads(run_mem(vault, "review", "--json")[1])["questions"]
+        texts = [memory["text"] for memory in question["memories"]]
+        assert [f"day {name}" in text for name, text in zip(names, texts, strict=True)] == [
+            True
+        ] * 2
 
 
 def test_a_vault_and_another_memory_do_not_become_one(tmp_path: Path, hub: Path) -> None:
