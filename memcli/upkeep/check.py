@@ -20,7 +20,7 @@ from ..formats import (
     read_entry,
 )
 from ..index import Index, open_index, remove_leftovers, scan_workspace
-from ..reconcile import edit_file, find_circles
+from ..reconcile import edit_file, find_circles, find_conflicts
 from ..store import (
     EVENTS,
     MARK,
@@ -64,32 +64,28 @@ class Fix:
 def find_problems(workspace: Workspace) -> list[Finding]:
     """Return the problems of all files, by path and line."""
     index = open_index(workspace)
-    findings = [
-        Finding(path, problem.line, problem.reason) for path, problem in index.list_problems()
-    ]
-    mark = workspace.root / MARK
-    findings += [
-        Finding(MARK, 1, problem.reason)
-        for problem in workspace.settings.problems
-        if problem.path == mark
-    ]
-    findings += find_shared_ids(index)
-    findings += [
-        Finding(path, 1, f"{key} names {other}, which does not exist")
-        for path, key, other in find_dangling(index)
-    ]
-    findings += [
-        Finding(path, 1, "it and another memory replace each other")
-        for path, _ in find_circles(index)
-    ]
+    findings = find_shared_ids(index)
+    for path, problem in index.list_problems():
+        findings.append(Finding(path, problem.line, problem.reason))
+    for setting in workspace.settings.problems:
+        if setting.path == workspace.root / MARK:
+            findings.append(Finding(MARK, 1, setting.reason))
+    for path, key, other in find_dangling(index):
+        findings.append(Finding(path, 1, f"{key} names {other}, which does not exist"))
+    for path, _ in find_circles(index):
+        findings.append(Finding(path, 1, "it and another memory replace each other"))
+    for first, second in find_conflicts(index):
+        # `git merge` brought a second value. A conflict that a command found is noted in the file.
+        is_noted = first.conflicts_with or second.conflicts_with
+        if first.key and first.key == second.key and not is_noted:
+            reason = f"{first.path} has another value of {first.key}: mem review"
+            findings.append(Finding(second.path, 1, reason))
     for path in (MARK, workspace.purged_path):
         # The index does not contain these files.
-        problems = find_text_problems(workspace, read_file(workspace, path) or "")
-        findings += [Finding(path, problem.line, problem.reason) for problem in problems]
-    findings += [
-        Finding(fix.path, fix.line, fix.reason)
-        for fix in (*find_page_fixes(workspace), *find_session_fixes(workspace))
-    ]
+        for problem in find_text_problems(workspace, read_file(workspace, path) or ""):
+            findings.append(Finding(path, problem.line, problem.reason))
+    for fix in (*find_page_fixes(workspace), *find_session_fixes(workspace)):
+        findings.append(Finding(fix.path, fix.line, fix.reason))
     for path in scan_workspace(workspace).leftovers:
         findings.append(Finding(path, 1, "a temporary file of a killed command"))
     return sorted(findings, key=lambda finding: (finding.path, finding.line))

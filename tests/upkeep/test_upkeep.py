@@ -310,6 +310,16 @@ def test_two_memories_that_replace_each_other_are_a_question_again(tmp_path: Pat
     assert '"conflict"' in run_mem(tmp_path, "review", "--json", *root)[1]
 
 
+def test_a_second_value_of_a_key_that_git_brought_is_found(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put_entry(workspace, "one", "The port is 6543.", key="port")
+    root = ["--workspace", str(workspace.root)]
+    assert run_mem(tmp_path, "check", *root)[0] == 0
+    put_entry(workspace, "two", "The port is 7654.", key="Port")
+    code, output, _ = run_mem(tmp_path, "check", *root)
+    assert code == 1 and "another value of port: mem review" in output
+
+
 def test_a_check_reads_the_files_that_are_no_memories(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     conflict = "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> x\n"
