@@ -5,14 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import ChangedError, UsageError
-from ..formats import (
-    SUMMARY_LENGTH,
-    build_digest,
-    build_id,
-    get_body,
-    shorten,
-    summarize_texts,
-)
+from ..formats import SUMMARY_LENGTH, build_digest, build_id, get_body, shorten, summarize_texts
 from ..index import Index, IndexedEntry, open_index
 from ..store import Append, ChangeGroup, Commit, Replace, Workspace, commit, hold_lock, read_file
 from .admit import Admission
@@ -72,9 +65,13 @@ class Question:
 
 def list_questions(workspace: Workspace, *, duplicates: bool = False) -> list[Question]:
     """Return the open questions, with `duplicates` also about possible repeats."""
-    index = open_index(workspace)
+    return find_questions(open_index(workspace), duplicates=duplicates)
+
+
+def find_questions(index: Index, *, duplicates: bool = False) -> list[Question]:
+    """Return the questions about the memories that the index has now."""
     questions = [build_pair_question(index, "conflict", pair) for pair in find_conflicts(index)]
-    questions += [build_inbox_question(index, item) for item in list_inbox(workspace)]
+    questions += [build_inbox_question(index, item) for item in list_inbox(index.workspace)]
     questions += [build_pair_question(index, "number", pair) for pair in find_contradictions(index)]
     if duplicates:
         pairs = find_duplicates(index)

@@ -407,7 +407,7 @@ class TreeMerge:
             texts = {stage: contents[blob.object_id] for stage, blob in sides.items()}
             kind = self.workspace.get_kind(path)
             dates = {texts.get(2): self.dates[0], texts.get(3): self.dates[1]}
-            merged = merge_file(kind, path, texts.get(1), texts.get(2), texts.get(3), 0, dates)
+            merged = merge_file(kind, path, texts.get(1), texts.get(2), texts.get(3), dates=dates)
             files[path] = self.write_file(merged.text, first.mode)
             if merged.copy:
                 files[build_copy_path(path, merged.copy)] = self.write_file(merged.copy)

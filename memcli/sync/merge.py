@@ -48,7 +48,7 @@ Resolve = Callable[[Lines, Lines, Lines], Lines]
 Fields = Mapping[str, Any]
 Text = str | None
 Dates = Mapping[Text, str]
-NONE: Dates = {}
+EMPTY: Dates = {}
 
 
 class Version(NamedTuple):
@@ -80,7 +80,7 @@ class Merged(NamedTuple):
 
 
 def merge_file(
-    kind: str, path: str, base: Text, ours: Text, theirs: Text, size: int = 0, dates: Dates = NONE
+    kind: str, path: str, base: Text, ours: Text, theirs: Text, size: int = 0, dates: Dates = EMPTY
 ) -> Merged:
     """Merge two versions of a file with their common ancestor.
 
@@ -385,7 +385,7 @@ def merge_entry(path: str, base: Text, ours: str, theirs: str, size: int, dates:
     return Merged(text, "" if is_hidden else "both machines changed its text", copy)
 
 
-def parse_version(text: str, dates: Dates = NONE) -> Version:
+def parse_version(text: str, dates: Dates = EMPTY) -> Version:
     return Version(text, *frontmatter.parse(text), dates.get(text, ""))
 
 

@@ -7,12 +7,7 @@ from difflib import unified_diff
 
 from ..formats import add_month, count_noun, find_day_in_name, split_history
 from ..index import ForgottenTexts, open_index, parse_file
-from ..store import (
-    Change,
-    Record,
-    find_undone_numbers,
-    read_log,
-)
+from ..store import Change, Record, find_undone_numbers, read_log
 from ..upkeep.memory_history import find_events, is_about
 from ..upkeep.statistics import count_everything, count_pending, count_usage
 from .html import (

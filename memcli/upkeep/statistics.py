@@ -11,7 +11,7 @@ from typing import Any
 from ..formats import format_time
 from ..index import Index
 from ..recall import FOLDER
-from ..reconcile import list_inbox, list_questions
+from ..reconcile import find_questions, list_inbox
 from ..store import Workspace
 from .lifecycle import find_fading
 
@@ -112,7 +112,7 @@ def count_pending(index: Index) -> Pending:
     ).fetchone()[0]
     workspace = index.workspace
     fading = len(find_fading(workspace))
-    questions = len(list_questions(workspace))
+    questions = len(find_questions(index))
     return Pending(len(list_inbox(workspace)), conflicts, fading, questions)
 
 
