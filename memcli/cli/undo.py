@@ -4,7 +4,6 @@ from pathlib import PurePath
 from shlex import quote
 from typing import Annotated
 
-import typer
 from typer import Argument, Option
 
 from ..api import (
@@ -33,7 +32,6 @@ from .terminal import Result, ask, explain_place
 
 LIST_COMMANDS = "list the commands: mem undo --list"
 UNDO_FIELDS = ("number", "command", "text", "time", "state", "undo", "paths")
-EMPTY = "nothing to add: the text is empty"
 HISTORY_FIELDS = ("id", "timestamp", "text", "path", "undo")
 
 
@@ -117,23 +115,9 @@ def list_moved_files(record: Record) -> set[str]:
     return {PurePath(item.path).name for item in changes if None in (item.before, item.after)}
 
 
-def check_record_text(parsed: typer.Context, text: str) -> str:
-    """Raise UsageError if the user passed an empty text. Without the option, it is empty too."""
-    source = parsed.get_parameter_source("add")
-    if source and source.name == "COMMANDLINE" and not text:
-        raise UsageError(EMPTY)
-    return text
-
-
 def run_history(
     context: Context,
-    add: Annotated[
-        str,
-        Option(
-            help="Add this text to the log; - reads it from standard input.",
-            callback=check_record_text,
-        ),
-    ] = "",
+    add: Annotated[str, Option(help="Add this text; - reads it from standard input.")] = "",
     limit: Annotated[
         int, Option("-n", "--limit", min=1, help="Show at most this many records.")
     ] = 20,
@@ -238,7 +222,7 @@ def list_commands(workspace: Workspace, records: list[Record], undone: set[int])
 
 def add_record(context: Context, text: str) -> Result:
     if not text.strip():
-        raise UsageError(EMPTY)
+        raise UsageError("nothing to add: the text is empty")
     workspace = open_target(context)
     record_id = build_id("hist", workspace.now, context.noise)
     # The history of all projects is one file, so a record names its project.

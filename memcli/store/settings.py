@@ -36,6 +36,7 @@ class SettingProblem(NamedTuple):
     """A setting or a whole file of settings that is ignored."""
 
     path: Path
+    line: int
     reason: str
 
 
@@ -182,19 +183,21 @@ def read_settings(root: Path, config_file: Path | None, environment: Mapping[str
         if path is None:
             continue
         try:
-            fields = read_settings_file(path)
+            text = read_small_text(path)
+            fields = parse_settings(text)
         except FrontmatterError as error:
-            problems.append(SettingProblem(path, f"all settings are ignored: {error.reason}"))
+            reason = f"all settings are ignored: {error.reason}"
+            # It counts the fence above a frontmatter.
+            problems.append(SettingProblem(path, max(error.line - 1, 1), reason))
             continue
         for name, value in fields.items():
             try:
                 parsed = parse_setting(name, value)
+                if SETTINGS[name].is_user_only and source == "workspace":
+                    raise UsageError(f"only your own settings can have {name}")
             except UsageError as error:
-                problems.append(SettingProblem(path, f"{error.message}: ignored"))
-                continue
-            if SETTINGS[name].is_user_only and source == "workspace":
-                reason = f"{name} is ignored here: only your own settings can have it"
-                problems.append(SettingProblem(path, reason))
+                line = find_line(text, name)
+                problems.append(SettingProblem(path, line, f"{error.message}: ignored"))
                 continue
             values[name] = parsed
             sources[name] = source
@@ -206,9 +209,8 @@ def read_settings(root: Path, config_file: Path | None, environment: Mapping[str
     return Settings(values, sources, problems)
 
 
-def read_settings_file(path: Path) -> dict[str, Any]:
-    """Return the settings of a file by their dotted names. Raises FrontmatterError."""
-    text = read_small_text(path)
+def parse_settings(text: str) -> dict[str, Any]:
+    """Return the settings in a text by their dotted names. Raises FrontmatterError."""
     # The YAML library takes 15 ms to import, and most settings files are simple.
     plain = BLANK_LINE.sub("", COMMENT.sub("", text))
     fields = frontmatter.parse_simple(plain if plain.endswith("\n") else f"{plain}\n")
@@ -217,6 +219,14 @@ def read_settings_file(path: Path) -> dict[str, Any]:
     if fields is None:
         fields = frontmatter.parse_yaml(text)
     return flatten(fields)
+
+
+def find_line(text: str, name: str) -> int:
+    """Return the line of a setting in a file, or 1 if its key has an unusual spelling."""
+    # In a nested map, the line has only the last part of the name.
+    key = re.escape(name.rpartition(".")[2])
+    match = re.search(rf"(?m)^[^#\n]*\b{key}\b.*:", text)
+    return text.count("\n", 0, match.start()) + 1 if match else 1
 
 
 def flatten(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

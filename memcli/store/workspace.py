@@ -23,7 +23,6 @@ NO_WORKSPACE = "no workspace in this folder or above it"
 CREATE_ONE = "create one: mem init"
 Gate = Callable[["Workspace", "ChangeGroup"], "ChangeGroup"]
 PURGED_IDS = "purged.txt"
-MOST_PROBLEMS = 3  # of the settings that a command prints
 TEMPORARY_PREFIX = ".mem-tmp-"  # of files that are being written
 
 
@@ -323,9 +322,10 @@ def open_folder(
     """Open a folder that has a mem.yaml."""
     root = root.resolve()
     settings = read_settings(root, context.config_file, context.environment)
-    if context.warn is not None:
-        for problem in settings.problems[:MOST_PROBLEMS]:
-            context.warn(f"{problem.path}: {problem.reason}")
+    if context.warn is not None and settings.problems:
+        path, line, reason = settings.problems[0]
+        more = len(settings.problems) - 1
+        context.warn(f"{path}:{line}: {reason}{f' (and {more} more: mem check)' if more else ''}")
     machine = find_machine(root, context.state_folder)
     project = str(settings["project"]) or (repository.project if repository else "")
     return Workspace(root, context, settings, machine, reason, project, is_own)

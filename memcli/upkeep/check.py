@@ -68,8 +68,8 @@ def find_problems(workspace: Workspace) -> list[Finding]:
     for path, problem in index.list_problems():
         findings.append(Finding(path, problem.line, problem.reason))
     for setting in workspace.settings.problems:
-        if setting.path == workspace.root / MARK:
-            findings.append(Finding(MARK, 1, setting.reason))
+        path = MARK if setting.path == workspace.root / MARK else str(setting.path)
+        findings.append(Finding(path, setting.line, setting.reason))
     for path, key, other in find_dangling(index):
         findings.append(Finding(path, 1, f"{key} names {other}, which does not exist"))
     for path, _ in find_circles(index):

@@ -11,7 +11,7 @@ WRONG = {
     "search.limit: many": "search.limit must be a number, not 'many'",
     "search.min_score: 5": "search.min_score must be between 0 and 1",
     "secrets.personal: [card-numbers]": "not 'card-numbers'",
-    "team.dsn: service=team": "only your own settings can have it",
+    "team.dsn: service=team": "only your own settings can have team.dsn",
     "search.limit: [1": "all settings are ignored: bad YAML",
     "- search.limit": "all settings are ignored",
 }
@@ -26,6 +26,16 @@ def test_every_command_reports_a_wrong_setting_once(tmp_path: Path, line: str) -
     code, findings, _ = run_mem(tmp_path, "check")
     assert code == 1
     assert WRONG[line] in findings
+
+
+def test_a_command_names_the_first_of_several_wrong_settings(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    (workspace.root / "mem.yaml").write_text("search:\n  limit: 5\n  limt: 5\n  count: 5\n")
+    _, _, messages = run_mem(tmp_path, "search", "tea")
+    assert "mem.yaml:3: unknown setting 'search.limt': ignored (and 1 more: mem check)" in messages
+    assert "search.count" not in messages
+    _, findings, _ = run_mem(tmp_path, "check")
+    assert "mem.yaml:4\tunknown setting 'search.count'" in findings
 
 
 def test_a_setting_is_not_changed_to_an_unknown_kind_of_personal_data(tmp_path: Path) -> None:
