@@ -6,7 +6,7 @@ again. If it cannot be written, it lives in memory for one command.
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ BUSY_SECONDS = 0.25  # a command that cannot write by then works on a copy in me
 TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 # The key of texts, by id, that another machine purged and that the state folder does not have yet.
 PURGED_TEXTS = "purged texts"
+# What `get_derived` stores, and the listing of the files that the index has seen.
+DELETE_DERIVED = "delete from meta where key in ('seen', 'rows', 'number pairs')"
 READER_VERSION = 3  # raise it when files are read or cut differently
 
 SCHEMA = f"""
@@ -114,6 +116,20 @@ class Database:
         """Note something unless another process is writing or the disk is full."""
         with suppress(sqlite3.OperationalError), self.write():
             self.set_meta(key, value)
+
+    def get_derived(self, key: str, build: Callable[[], Any]) -> Any:
+        """Return a value that `build` reads from the tables, stored until a file changes."""
+        stored = self.get_meta(key)
+        if stored is not None:
+            return stored
+        try:
+            # In one transaction, so that no other process changes the tables in between.
+            with self.write():
+                value = build()
+                self.set_meta(key, value)
+                return value
+        except sqlite3.OperationalError:
+            return build()
 
     def copy_to_memory(self) -> None:
         """Continue in a copy that no other process changes and that is not saved."""

@@ -171,19 +171,10 @@ class Index:
         """
         import numpy as np
 
-        blob = self.database.get_meta("rows")
-        if blob is not None:
-            return np.frombuffer(blob, np.int64).reshape(-1, 5)
-        try:
-            # In one transaction, so that no other process changes the chunks in between.
-            with self.database.write():
-                array = self.read_rows()
-                self.database.set_meta("rows", array.tobytes())
-                return array
-        except sqlite3.OperationalError:
-            return self.read_rows()
+        blob = self.database.get_derived("rows", self.read_rows)
+        return np.frombuffer(blob, np.int64).reshape(-1, 5)
 
-    def read_rows(self) -> "np.ndarray":
+    def read_rows(self) -> bytes:
         import numpy as np
 
         kinds = " ".join(f"when '{kind}' then {number}" for number, kind in enumerate(KINDS))
@@ -191,7 +182,7 @@ class Index:
             f"select chunk, file, coalesce(vector, -1), case kind {kinds} end, active"
             " from chunks order by chunk"
         ).fetchall()
-        return np.array(rows, np.int64).reshape(-1, 5)
+        return np.array(rows, np.int64).tobytes()
 
     def list_entries(self, where: str = "1", values: Sequence[Any] = ()) -> list[IndexedEntry]:
         """Return the entries that match an SQL condition, the latest first."""

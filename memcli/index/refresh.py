@@ -7,7 +7,7 @@ from typing import Any
 
 from ..formats import build_digest, get_content
 from ..store import Workspace
-from .database import PURGED_TEXTS, Database
+from .database import DELETE_DERIVED, PURGED_TEXTS, Database
 from .scan import Listing, format_path, scan_workspace
 from .settled import is_settled
 
@@ -67,7 +67,7 @@ def refresh(
     is_noted = note_purged_texts(database, workspace, [row[1] for row in deleted])
     forgotten = load_forgotten(database, workspace)
     with database.write():
-        database.run("delete from meta where key in ('seen', 'rows')")
+        database.run(DELETE_DERIVED)
         for row in deleted:
             noted = database.run("select noted from files where file = ?", (row[1],)).fetchone()
             if noted == (row[6],):  # otherwise another process has seen the file again
@@ -75,7 +75,7 @@ def refresh(
     # In parts, so that another command waits for half a second at most.
     for start in range(0, len(changed), FILES_PER_TRANSACTION):
         with database.write():
-            database.run("delete from meta where key in ('seen', 'rows')")
+            database.run(DELETE_DERIVED)
             for number, path in enumerate(changed[start : start + FILES_PER_TRANSACTION], start):
                 refresh_file(database, workspace, path, forgotten)
                 if progress:
@@ -152,7 +152,7 @@ def check_settings(database: Database, workspace: Workspace) -> None:
         if noted is not None:
             for (file,) in database.run("select file from files").fetchall():
                 delete_file(database, file)
-        database.run("delete from meta where key in ('seen', 'rows')")
+        database.run(DELETE_DERIVED)
         database.set_meta("settings", current)
 
 

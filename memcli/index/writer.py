@@ -17,7 +17,7 @@ from ..formats import (
     fold_name,
 )
 from ..store import Workspace
-from .database import Database
+from .database import DELETE_DERIVED, Database
 from .reader import ForgottenTexts, ParsedFile, load_forgotten, parse_file, read_bytes
 from .scan import format_path
 from .words import build_index_text, fold_letters
@@ -79,7 +79,7 @@ def apply_forgotten(database: Database, workspace: Workspace) -> None:
     if database.get_meta("forgotten") == signature:
         return
     with database.write():
-        database.run("delete from meta where key in ('seen', 'rows')")
+        database.run(DELETE_DERIVED)
         for path in list(find_affected_files(database, forgotten)):
             refresh_file(database, workspace, path, forgotten, is_forced=True)
         database.set_meta("forgotten", signature)

@@ -96,15 +96,17 @@ def find_circles(index: Index) -> list[tuple[str, dict[str, Any]]]:
 
 def find_contradictions(index: Index) -> Iterable[Pair]:
     """Yield the active memories with different numbers for the same thing."""
-    for first, second in find_number_pairs(index):
+    # Comparing the statements of 10,000 memories takes 100 ms.
+    pairs = index.database.get_derived("number pairs", lambda: find_number_pairs(index))
+    for first, second in json.loads(pairs):
         entries = [index.list_entries("path = ?", (path,))[0] for path in (first, second)]
         pair = order_pair(*entries)
         if not is_distinct(index, pair):
             yield pair
 
 
-def find_number_pairs(index: Index) -> list[tuple[str, str]]:
-    """Return the paths of active memories with different numbers about the same subject."""
+def find_number_pairs(index: Index) -> str:
+    """Return the pairs of paths with different numbers about the same subject, in JSON."""
     rows = index.run(
         "select path, owner, project, key, summary from entries join files using(file)"
         " where status = 'active' and summary glob '*[0-9]*'"
@@ -128,7 +130,7 @@ def find_number_pairs(index: Index) -> list[tuple[str, str]]:
         for other in others:
             if is_contradiction(statement, other):
                 pairs.add((statement.path, other.path))
-    return sorted(pairs)
+    return json.dumps(sorted(pairs))
 
 
 def parse_statement(text: str) -> tuple[str, frozenset[str]]:

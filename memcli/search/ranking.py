@@ -78,7 +78,8 @@ def look_up_terms(index: Index, query: str) -> list[Term]:
         similar: tuple[str, ...] = ()
         # Only for unknown words: a known word must not bring its lookalikes.
         if not counts:
-            similar = find_similar_words(index, word)
+            # Käsekuchen is also indexed as kaesekuchen, and `käse` has the stem kase.
+            similar = find_similar_words(index, find_spellings(word)[-1])
             similar_counts = count_word(index, list(similar))
             counts = {chunk: SIMILAR_COUNT * number for chunk, number in similar_counts.items()}
         terms.append(Term(word, count, counts, similar))

@@ -104,6 +104,7 @@ def test_a_picture_in_a_note_is_not_text(tmp_path: Path) -> None:
         ("Tromso", "Der Kunde sitzt in Tromsø."),
         ("按钮", "結帳頁面的按鈕顏色要改成綠色。"),  # siyuan-note/siyuan#13304
         ("图书馆", "會議改到週四，地點在圖書館。"),
+        ("Käse", "Oma backt am Sonntag Käsekuchen."),
         ("Kiosk", "Die Tickets gibt es am Reichsbrückenkiosk."),  # danielnaber/jwordsplitter#6
         ("Verbrennung", "Die Besichtigung der Müllverbrennungsanlage ist am 4. Mai."),
         ("invoce", "Invoices are sent with the accounting tool."),  # vshulcz/deja-vu#131

@@ -193,6 +193,20 @@ def test_numbers_of_different_things_do_not_contradict(
     assert find_outdated_ids(open_index(workspace)) == set()
 
 
+def test_statements_are_compared_again_after_a_change_only(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(workspace, "The rent is 1,150 euros.", "The rent is 1,240 euros.")
+    first = find_outdated_ids(open_index(workspace))
+    assert len(first) == 1
+    # Comparing 10,000 memories at each start of a session and in each status took 100 ms.
+    with monkeypatch.context() as patch:
+        patch.setattr(pairs, "parse_statement", None)
+        assert find_outdated_ids(open_index(workspace, refresh_first=False)) == first
+    forget(workspace, list(first))
+    assert find_outdated_ids(open_index(workspace)) == set()
+
+
 def test_memories_of_two_projects_do_not_contradict(workspace: Workspace) -> None:
     save(workspace, "The rent is 1,150 euros.", project="a")
     save(workspace, "The rent is 1,240 euros.", project="b")
