@@ -163,7 +163,8 @@ def check_git(workspace: Workspace) -> Iterator[Check]:
     if repository is not None and repository.is_linked:
         main = repository.main
         text = f"a linked worktree of {main}" if main else "a worktree without a main worktree"
-        yield Check("worktree", OK, f"{text}: the memory is in {workspace.root}")
+        commit_there = "; commit it there" if workspace.is_shared else ""
+        yield Check("worktree", OK, f"{text}: the memory is in {workspace.root}{commit_there}")
     if find_repository(workspace.root) is None:
         return
     if workspace.is_shared:

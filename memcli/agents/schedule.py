@@ -14,12 +14,12 @@ from ..errors import MemError, NotFoundError, RejectedError
 from ..formats import build_digest
 from ..store import Workspace, find_repository, run_git
 from .install import SCRIPT_MARKS, Connection, Installation, insert_block, remove_block
-from .settings_file import is_tracked, read_settings, save_text
+from .settings_file import read_settings, save_text
 
 TARGETS = ("git", "cron", "systemd")
 CRONTAB = "your crontab (crontab -l)"
 PROGRAM_SECONDS = 60.0
-STOPPED = "mem stopped this commit. Fix the lines above, or pass --no-verify."
+STOPPED = "mem stopped this commit of memories. Fix the lines above, or pass --no-verify."
 NOT_CHECKED = "so this commit was not checked: run mem hook install git"
 # An index that is up to date makes the first search after a large merge fast. No hook runs after
 # a commit, because every command reads the files that have changed.
@@ -59,14 +59,18 @@ WantedBy=timers.target
 
 def change_git_hooks(context: Context, program: Sequence[str] = ()) -> Installation:
     """Add a block to the hooks of the repository, or remove it if there is no program."""
-    top, folder = find_git_hooks(context)
+    folder, is_in_project = find_git_hooks(context)
+    if program and is_in_project:
+        # husky writes its scripts again, and in another folder the path of mem may be committed.
+        hint = "add `mem check --staged` to your own script, such as .husky/pre-commit"
+        raise RejectedError(f"the project has its git hooks in {folder}", hint)
     changes = []
     for name, template in GIT_HOOKS.items():
         path = folder / name
         before = read_settings(path)
         after = remove_block(before, SCRIPT_MARKS)
         if program:
-            check_script(top, path, before)
+            check_script(path, before)
             first = shlex.quote(program[0])
             line = template.format(program=shlex.join(program), first=first)
             block = BLOCK.format(first=first, line=line)
@@ -83,21 +87,24 @@ def change_git_hooks(context: Context, program: Sequence[str] = ()) -> Installat
     return done
 
 
-def find_git_hooks(context: Context) -> tuple[Path, Path]:
-    """Return the top folder of the repository, and the folder of its hooks."""
+def find_git_hooks(context: Context) -> tuple[Path, bool]:
+    """Return the folder of the repository's hooks, and whether it is one of the project."""
     repository = find_repository(context.folder)
     if repository is None:
         raise NotFoundError("no git repository in this folder or above it", "create one: git init")
     top = repository.top
     # This respects core.hooksPath and linked worktrees.
-    return top, top / run_git(top, "rev-parse", "--git-path", "hooks").decode().strip()
+    folder = top / run_git(top, "rev-parse", "--git-path", "hooks").decode().strip()
+    place = folder.resolve()
+    is_in_git = place.is_relative_to(repository.git_folder.resolve())
+    return folder, place.is_relative_to(top.resolve()) and not is_in_git
 
 
 def list_schedules(context: Context, workspaces: Sequence[Workspace]) -> list[Connection]:
     """Return where git, cron and systemd run mem, with the commands."""
     connections = []
     with suppress(MemError):
-        for path in (find_git_hooks(context)[1] / name for name in GIT_HOOKS):
+        for path in (find_git_hooks(context)[0] / name for name in GIT_HOOKS):
             # The command is in the second line of the block, which begins with a test.
             lines = read_settings(path).partition(SCRIPT_MARKS[0])[2].splitlines()
             commands = [line.strip() for line in lines[2:3]]
@@ -115,12 +122,8 @@ def list_schedules(context: Context, workspaces: Sequence[Workspace]) -> list[Co
     return [connection for connection in connections if connection.commands]
 
 
-def check_script(top: Path, path: Path, text: str) -> None:
-    """Refuse a script that the block would break, that git tracks, or that git does not run."""
-    if path.is_relative_to(top) and is_tracked(top, path.relative_to(top).as_posix()):
-        raise RejectedError(
-            f"git tracks {path}", f"add `mem check --staged` to {path.name} yourself"
-        )
+def check_script(path: Path, text: str) -> None:
+    """Refuse a script that the block would break, or that git does not run."""
     if not text:
         return
     if not SHELL_SCRIPT.match(text) or "\r\n" in text:

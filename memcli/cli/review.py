@@ -67,7 +67,8 @@ def run_review(
         done = answer_questions(workspace, [asked], answer)
         data = {"id": asked.id, "kind": asked.kind, "answer": answer, "undo": done.number}
         text = get_text(asked, answer)
-        return Result(data, [f"{LABELS[answer]}: {text}  ({asked.id})"], [[asked.id, answer]])
+        lines = [f"{LABELS[answer]}: {text}  ({asked.id})"]
+        return Result(data, lines, [[asked.id, answer]], done.messages)
     if items and context.is_terminal and not context.common.as_json:
         return Dialog(context, items).ask_all()
     return list_items(context, items)
@@ -127,8 +128,8 @@ class Dialog:
         labels = ("older: ", "newer: ") if len(question.memories) > 1 else ("",)
         for label, choice in zip(labels, question.memories, strict=True):
             self.print(f"  {label}{self.describe(choice)}")
-        if question.reason:
-            self.print(f"  {question.reason}")
+        for line in question.reason.splitlines():
+            self.print(f"  {line}")
 
     def read_key(self, question: Question) -> str:
         """Return the next key that this question accepts."""
@@ -189,6 +190,8 @@ class Dialog:
         self.done.append((workspace, done.number, positions))
         count = f" ({count_noun(len(positions), 'question')})" if for_all else ""
         self.print(f"{LABELS[answer]}.{count}")
+        for message in done.messages:
+            print_message(self.context, message)
 
     def undo_last(self, position: int) -> int:
         """Undo the last answer, and return the position of its question."""

@@ -18,6 +18,7 @@ from ..formats import (
     get_body,
     get_content,
     normalize,
+    parse,
     parse_time,
     read_id,
     replace_passages,
@@ -42,6 +43,7 @@ from ..store import (
     Workspace,
     commit,
     find_recording_workspace,
+    parse_objects,
     read_file,
     read_log,
     run_git,
@@ -209,12 +211,13 @@ def read_committed_texts(workspace: Workspace, paths: Sequence[str]) -> list[str
     if not paths or not workspace.is_trusted:
         return []
     options = ("--all", "--full-history", "-m", "--raw", "--no-abbrev", "--format=")
-    texts = []
+    texts: list[str] = []
     with suppress(NotFoundError, BusyError):
         output = run_git(workspace.root, "--literal-pathspecs", "log", *options, "--", *paths)
-        for name in dict.fromkeys(BLOB.findall(output)):
-            blob = run_git(workspace.root, "cat-file", "blob", name.decode())
-            texts.append(blob.decode("utf-8", "surrogateescape"))
+        names = [name.decode() for name in dict.fromkeys(BLOB.findall(output))]
+        lines = "".join(f"{name}\n" for name in names).encode()
+        blobs = parse_objects(names, run_git(workspace.root, "cat-file", "--batch", data=lines))
+        texts = [blob.decode("utf-8", "surrogateescape") for blob in blobs.values() if blob]
     return texts
 
 
@@ -317,27 +320,10 @@ def forget(
     index = open_index(workspace)
     entries = get_entries(index, names)
     if purge:
-        done = purge_entries(index, entries)
-    else:
-        done = hide_entries(index, entries, reason, said_at, command, actor)
-    if workspace.withdraw_from_team is not None:
-        message = workspace.withdraw_from_team(workspace)
-        done.result.messages += [message] if message else []
-    return done
-
-
-def hide_entries(
-    index: Index,
-    entries: Sequence[IndexedEntry],
-    reason: str,
-    said_at: str,
-    command: str,
-    actor: str,
-) -> ForgetResult:
-    """Mark entries as forgotten, and refuse their texts from now on."""
-    workspace = index.workspace
+        return withdraw(workspace, purge_entries(index, entries))
     done = ForgetResult()
     groups = []
+    messages = []
     for entry in entries:
         if entry.status == "forgotten":
             raise RejectedError(f"{index.shorten_id(entry.id)} is already forgotten")
@@ -345,6 +331,8 @@ def hide_entries(
         changes = {"status": "forgotten", "forgotten_at": forgotten_at, "reason": reason}
         edited = edit_file(workspace, entry.path, changes)
         groups.append(ChangeGroup([edited, *change_page_line(workspace, entry.id, None)]))
+        if reason and parse(edited.after or "").fields.get("reason") != reason:
+            messages.append(f"{entry.path} has a property reason of its own, so yours is not saved")
         outcome = build_outcome(index, "forgotten", entry)
         outcome.related = [
             build_related(index, other, "hides")
@@ -354,9 +342,18 @@ def hide_entries(
         done.outcomes.append(outcome)
     summary = summarize_texts([entry.summary for entry in entries], "memory")
     done.result = commit(workspace, command, groups, summary=summary, actor=actor)
+    done.result.messages += messages
     mark_rejected(done, groups)
     # The gates refuse the text from now on, also for commands that do not look at the files.
     index.refresh()
+    return withdraw(workspace, done)
+
+
+def withdraw(workspace: Workspace, done: ForgetResult) -> ForgetResult:
+    """Delete the memories from the team's server too."""
+    if workspace.withdraw_from_team is not None:
+        message = workspace.withdraw_from_team(workspace)
+        done.result.messages += [message] if message else []
     return done
 
 

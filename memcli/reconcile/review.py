@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import unified_diff
 from typing import Any
 
 from ..errors import ChangedError, UsageError
@@ -31,6 +32,7 @@ from .pairs import (
 
 OLDER, NEWER, BOTH = PAIR_ANSWERS = ("older", "newer", "both")
 ACCEPT, REJECT = INBOX_ANSWERS = ("accept", "reject")
+MOST_LINES = 10  # of the lines in which two memories differ
 TEXTS = {
     "conflict": "These memories disagree. Which one is true?",
     "number": "These memories give two numbers for the same thing. Which one is true?",
@@ -84,13 +86,21 @@ def find_questions(index: Index, *, duplicates: bool = False) -> list[Question]:
 
 def build_pair_question(index: Index, kind: str, pair: Pair) -> Question:
     choices = [build_choice(index, entry) for entry in pair]
+    older, newer = (get_body(index.read_text(entry.path) or "").splitlines() for entry in pair)
+    # `-` is a line of the older memory, and `+` one of the newer. `@@` is a place.
+    lines = list(unified_diff(older, newer, n=0, lineterm=""))[2:]
+    lines = [line for line in lines if line[:1] != "@" and line[1:].strip()]
     # Two versions of a note have the same title.
     if choices[0].text == choices[1].text:
-        bodies = [get_body(index.read_text(entry.path) or "").splitlines() for entry in pair]
-        for choice, mine, other in zip(choices, bodies, reversed(bodies), strict=True):
-            line = next((line for line in mine if line.strip() and line not in other), "")
+        for choice, sign in zip(choices, "-+", strict=True):
+            line = next((line[1:] for line in lines if line[0] == sign), "")
             choice.text = shorten(f"{choice.text} … {line}", SUMMARY_LENGTH)
-    return Question(build_question_id(choices), kind, TEXTS[kind], choices, PAIR_ANSWERS)
+    question = Question(build_question_id(choices), kind, TEXTS[kind], choices, PAIR_ANSWERS)
+    if len(older) > 1 or len(newer) > 1:
+        shown = [shorten(line, SUMMARY_LENGTH) for line in lines[:MOST_LINES]]
+        more = [f"… {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else []
+        question.reason = "\n".join([*shown, *more])
+    return question
 
 
 def build_choice(index: Index, entry: IndexedEntry) -> Choice:
@@ -139,6 +149,12 @@ def answer_questions(
         result = commit(workspace, "review", groups, summary=f"{answer}: {summary}", actor=actor)
     result.raise_rejected()
     index.refresh()
+    for choice in (choice for question in questions for choice in question.memories):
+        is_replaced = index.list_entries("path = ? and status = 'superseded'", (choice.path,))
+        # A program that syncs folders made the second file of a note, and its user may miss it.
+        if is_replaced and not workspace.is_managed(choice.path):
+            path = choice.path
+            result.messages.append(f"{path} stays, but mem no longer shows it. You can delete it.")
     return result
 
 

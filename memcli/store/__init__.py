@@ -22,7 +22,16 @@ if TYPE_CHECKING:
         has_secret_name,
         redact_text,
     )
-    from .git import SAFE_OPTIONS, Repository, find_repository, read_line, run_git, run_program
+    from .git import (
+        SAFE_OPTIONS,
+        Repository,
+        find_repository,
+        has_remote,
+        parse_objects,
+        read_line,
+        run_git,
+        run_program,
+    )
     from .init import (
         HISTORY_PATHS,
         LOCAL_PATHS,
@@ -115,7 +124,10 @@ __getattr__ = import_lazily(
             "build_forgotten_gate check_agent check_characters check_secrets "
             "find_secret_problems has_secret_name redact_text"
         ),
-        "git": "Repository SAFE_OPTIONS find_repository read_line run_git run_program",
+        "git": (
+            "Repository SAFE_OPTIONS find_repository has_remote parse_objects "
+            "read_line run_git run_program"
+        ),
         "init": (
             "HISTORY_PATHS LOCAL_PATHS Place SHARED_ONLY_PATHS add_lines "
             "choose_place create_workspace hide_from_git show_to_git"

@@ -5,6 +5,7 @@ would take longer than most commands.
 """
 
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -125,39 +126,40 @@ SAFE_OPTIONS = (
     "-c",
     "core.fsmonitor=false",
 )
-SECONDS = 60
+SECONDS = 60.0
 
 
-def run_git(folder: Path, *arguments: str) -> bytes:
+def run_git(folder: Path, *arguments: str, data: bytes = b"") -> bytes:
     """Return the output of git. Raises NotFoundError or BusyError."""
-    import subprocess  # 3 ms, and hooks rarely need it
-
-    try:
-        done = subprocess.run(
-            ["git", *SAFE_OPTIONS, "-C", str(folder), *arguments],
-            capture_output=True,
-            timeout=SECONDS,
-            check=False,
-        )
-    except OSError:
-        raise NotFoundError("git is not installed") from None
-    except subprocess.TimeoutExpired:
-        raise BusyError("git did not answer within a minute") from None
-    if done.returncode:
-        reason = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    command = ["git", *SAFE_OPTIONS, "-C", str(folder), *arguments]
+    code, output, messages = run_program(command, None, data, SECONDS)
+    if code:
+        reason = messages.decode("utf-8", "replace").strip().splitlines()
         raise NotFoundError(f"git: {reason[0] if reason else 'failed'}")
-    return done.stdout
+    return output
+
+
+def parse_objects(names: Sequence[str], output: bytes) -> dict[str, bytes | None]:
+    """Return the contents of files by name from `git cat-file --batch`, None if missing."""
+    stream = BytesIO(output)
+    contents: dict[str, bytes | None] = {}
+    for name in names:
+        # `ID blob SIZE`, or `NAME missing`. A name can have blanks.
+        *_, kind, size = stream.readline().rsplit(maxsplit=2)
+        content = stream.read(int(size) + 1)[:-1] if size.isdigit() else None
+        contents[name] = content if kind == b"blob" else None
+    return contents
 
 
 def run_program(
-    command: Sequence[str], environment: Mapping[str, str], data: bytes, seconds: float
+    command: Sequence[str], environment: Mapping[str, str] | None, data: bytes, seconds: float
 ) -> tuple[int, bytes, bytes]:
-    """Run git with a time limit, where it may need the network.
+    """Run git with a time limit, by default in the environment of mem.
 
     Returns its exit code, output and messages. Raises NotFoundError if git is not installed, and
     BusyError if it does not end in time.
     """
-    import subprocess
+    import subprocess  # 3 ms, and hooks rarely need it
     from tempfile import TemporaryFile
 
     # Not a pipe: an ssh that stays in the background (ControlPersist) would hold it open.

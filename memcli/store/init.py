@@ -25,11 +25,7 @@ HISTORY_PATHS = "HISTORY-*.md"  # until share.history is set
 SHARED_ONLY_PATHS = ("notes/", HISTORY_PATHS)
 OWN_PATHS = ("mem.yaml", "MEMORY.md", "entries/", "purged.txt", HISTORY_PATHS, *LOCAL_PATHS)
 VAULT_PATHS = ("mem.yaml", "mem/")
-FIRST_LINES = {
-    "standard": "# Settings of this memory. See: mem config list\n",
-    "vault": "# Settings of this memory. See: mem config list\nlayout: vault\n",
-    "claude": "# Settings of this memory. See: mem config list\nlayout: claude\n",
-}
+FIRST_LINE = "# Settings of this memory. See: mem config list\n"
 # Markdown files that describe a project. Everybody has some of them, so they make no vault.
 PROJECT_PAGES = frozenset(
     "readme changelog contributing license security code_of_conduct agents claude gemini memory"
@@ -76,7 +72,9 @@ def create_workspace(
         machine = build_machine(root.resolve(), context.state_folder, is_trusted=is_new)
         machine.save_trust(root.resolve(), is_new)
         # Last, because this file makes the folder a workspace.
-        write_if_missing(root / "mem.yaml", FIRST_LINES[layout])
+        write_if_missing(
+            root / "mem.yaml", FIRST_LINE + (f"layout: {layout}\n" if is_vault else "")
+        )
     except OSError as error:
         remove_created(created)
         raise RejectedError(f"cannot create a workspace in {root}: {error.strerror}") from None

@@ -22,6 +22,11 @@ HEADING = re.compile(r"\s*#{1,6}[ \t]+(\S[^\n]*)")
 DAY_PART = re.compile(
     r"\[([^\]]*)\]|YYYY|GGGG|YY|MMMM|MMM|MM|M|DDDD|DDD|DD|Do|D|dddd|ddd|WW|W|HH|mm|Q|[A-Za-z]+"
 )
+DAY_CODES = dict(
+    pair.split("=")
+    for pair in "YYYY=%Y GGGG=%G YY=%y MMMM=%B MMM=%b MM=%m M=%-m DDDD=%j DDD=%-j DD=%d D=%-d"
+    " dddd=%A ddd=%a WW=%V W=%-V HH=%H mm=%M".split()
+)
 SUFFIXES = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd", 31: "st"}
 
 
@@ -47,28 +52,9 @@ def find_daily_note(root: Path, day: datetime) -> str:
 
 def format_day(pattern: str, day: datetime) -> str:
     """Return a day in a format of Moment.js, empty for an unknown format."""
-    year, week, _ = day.isocalendar()
-    values = {
-        "YYYY": f"{day.year}",
-        "YY": f"{day:%y}",
-        "GGGG": f"{year}",
-        "MMMM": f"{day:%B}",
-        "MMM": f"{day:%b}",
-        "MM": f"{day:%m}",
-        "M": f"{day.month}",
-        "DDDD": f"{day:%j}",
-        "DDD": f"{day.timetuple().tm_yday}",
-        "DD": f"{day:%d}",
-        "Do": f"{day.day}{SUFFIXES.get(day.day, 'th')}",
-        "D": f"{day.day}",
-        "dddd": f"{day:%A}",
-        "ddd": f"{day:%a}",
-        "WW": f"{week:02}",
-        "W": f"{week}",
-        "HH": f"{day:%H}",
-        "mm": f"{day:%M}",
-        "Q": f"{(day.month + 2) // 3}",
-    }
+    values = {name: day.strftime(code) for name, code in DAY_CODES.items()}
+    values["Do"] = f"{day.day}{SUFFIXES.get(day.day, 'th')}"
+    values["Q"] = f"{(day.month + 2) // 3}"
     parts = list(DAY_PART.finditer(pattern))
     if any(match[1] is None and match[0] not in values for match in parts):
         return ""

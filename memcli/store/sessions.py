@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,21 +26,6 @@ EVENTS, METADATA, ARCHIVE = "session.jsonl", "metadata.json", "archive.jsonl"
 SHORTEST_SECRET, LONGEST_SECRET = 8, 10_000  # characters
 # An id becomes the name of a folder, so it is not `..`, `.hidden` or `-option`.
 SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
-# The keys of metadata.json, as other tools of this kind spell them.
-KEYS = {
-    "id": "id",
-    "created_at": "createdAt",
-    "updated_at": "updatedAt",
-    "state": "state",
-    "message_count": "messageCount",
-    "token_count": "tokenCount",
-    "tools_used": "toolsUsed",
-    "agent": "agent",
-    "project": "project",
-    "folder": "folder",
-    "consolidated_to": "consolidatedTo",
-    "size": "size",
-}
 
 
 @dataclass
@@ -60,6 +45,11 @@ class Session:
     consolidated_to: str = ""  # the id of the last event that was consolidated
     size: int = 0  # bytes of the events that the counts include
     other: dict[str, Any] = field(default_factory=dict)  # keys of other tools survive
+
+
+# The keys of metadata.json, as other tools of this kind spell them: `createdAt`.
+NAMES = [item.name for item in fields(Session) if item.name != "other"]
+KEYS = {name: re.sub("_(.)", lambda match: match[1].upper(), name) for name in NAMES}
 
 
 def append_events(

@@ -126,10 +126,10 @@ def prune_log(workspace: Workspace, folder: Path) -> None:
     for path in reversed(paths):
         try:
             record = read_record(path)
+            size += path.stat().st_size
         except (OSError, ValueError):
             path.unlink(missing_ok=True)
             continue
-        size += get_size(path)
         hooks += record.actor == "hook"
         people += record.actor != "hook"
         is_old = parse_time(record.time) is not None and record.time < oldest
@@ -173,13 +173,6 @@ def purge_log(workspace: Workspace, paths: Iterable[str], texts: Iterable[str]) 
         if folder and (is_cut or (record.summary and not clean)):
             record = record._replace(changes=clean, is_purge=record.is_purge or is_cut, summary="")
             save_record(folder, record, "json")
-
-
-def get_size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
 
 
 def note_failure(workspace: Workspace, command: str) -> None:

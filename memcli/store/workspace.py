@@ -323,9 +323,9 @@ def open_folder(
     root = root.resolve()
     settings = read_settings(root, context.config_file, context.environment)
     if context.warn is not None and settings.problems:
-        path, line, reason = settings.problems[0]
+        path, line, problem = settings.problems[0]
         more = len(settings.problems) - 1
-        context.warn(f"{path}:{line}: {reason}{f' (and {more} more: mem check)' if more else ''}")
+        context.warn(f"{path}:{line}: {problem}{f' (and {more} more: mem check)' if more else ''}")
     machine = find_machine(root, context.state_folder)
     project = str(settings["project"]) or (repository.project if repository else "")
     return Workspace(root, context, settings, machine, reason, project, is_own)

@@ -5,13 +5,12 @@ git runs without hooks and signatures here, and never asks for a password.
 
 import re
 from collections.abc import Mapping, Sequence
-from io import BytesIO
 from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
 from ..errors import BusyError, MemError, RejectedError, UnavailableError
-from ..store import SAFE_OPTIONS, Workspace, run_program
+from ..store import SAFE_OPTIONS, Workspace, parse_objects, run_program
 
 # hooksPath: a hook that fails would stop the sync halfway, and mem's own post-merge hook would
 # index the files a second time. autocrlf=false: mem compares files byte by byte. gpgSign: a
@@ -178,17 +177,10 @@ class Repository:
         """Return the texts of objects by id or COMMIT:PATH, None if missing."""
         lines = "".join(f"{name}\n" for name in names)
         output = self.run("cat-file", "--batch", data=lines) if names else ""
-        stream = BytesIO(encode(output))
-        texts: dict[str, str | None] = {}
-        for name in names:
-            # `ID blob SIZE`, or `NAME missing`. A name can have blanks.
-            *_, kind, size = stream.readline().rsplit(maxsplit=2)
-            texts[name] = None
-            if size.isdigit():
-                content = stream.read(int(size) + 1)[:-1]
-                if kind == b"blob":
-                    texts[name] = decode(content)
-        return texts
+        contents = parse_objects(names, encode(output))
+        return {
+            name: None if content is None else decode(content) for name, content in contents.items()
+        }
 
     def read_files(self, commit: str, paths: Sequence[str]) -> dict[str, str | None]:
         """Return the texts of files of a commit by their paths, None if missing."""

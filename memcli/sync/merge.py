@@ -104,7 +104,7 @@ def merge_file(
     if name == "purged.txt":
         return Merged(merge_purged_ids(ours, theirs))
     if name == "mem.yaml":
-        return merge_settings(old, ours, theirs)
+        return merge_settings(old, ours, theirs, size)
     if name == "metadata.json":
         return Merged(max(ours, theirs, key=read_update_time))
     if kind == "entry":
@@ -248,16 +248,26 @@ def merge_purged_ids(ours: str, theirs: str) -> str:
     return "".join(add_line_ends(merged))
 
 
-def merge_settings(base: str, ours: str, theirs: str) -> Merged:
+def merge_settings(base: str, ours: str, theirs: str, size: int) -> Merged:
     """Merge settings by name, as the frontmatter of an entry without text."""
     heads = add_line_ends([base, ours, theirs])
     # mem.yaml is YAML. With the two lines, it is a frontmatter.
-    try:
+    with suppress(FrontmatterError):
         old, left, right = (parse_version(f"---\n{head}---\n") for head in heads)
-        merged = merge_heads(old, left, right)
-        return Merged(frontmatter.parse(merged).head)
-    except FrontmatterError:
-        return merge_page(base, ours, theirs, 0)
+        values = merge_fields(old.fields, left.fields, right.fields)
+        other_values = merge_fields(old.fields, right.fields, left.fields)
+        names = [name for name in values if values[name] != other_values[name]]
+        conflict = ", ".join(f"{name} is {values[name]} now" for name in names)
+        if conflict and size:
+            # In a project, people resolve conflicts with git.
+            base, ours, theirs = heads
+            text = merge_lines(
+                base, ours, theirs, lambda _, first, second: mark_conflict(first, second, size)
+            )
+        else:
+            text = frontmatter.parse(merge_heads(old, left, right)).head
+        return Merged(text, conflict and f"both machines changed a setting: {conflict}")
+    return merge_page(base, ours, theirs, size)
 
 
 def read_update_time(metadata: str) -> str:

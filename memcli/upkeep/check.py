@@ -258,7 +258,7 @@ def find_frontmatter_problems(workspace: Workspace, path: str, text: str) -> lis
 
 
 def find_staged_problems(workspace: Workspace) -> list[Finding]:
-    """Return the problems of the files that git is about to commit.
+    """Return the problems of the memory's files that git is about to commit.
 
     In a linked worktree, these are its own files, not those of the main worktree.
     """
@@ -271,14 +271,16 @@ def find_staged_problems(workspace: Workspace) -> list[Finding]:
     names = run_git(folder, "diff", "--cached", "--name-only", "-z", "--diff-filter=ACMR")
     findings = []
     for name in names.decode("utf-8", "surrogateescape").split("\0"):
-        if not name:
+        # A memory has the same path in every worktree.
+        file = main / name
+        path = str(file.relative_to(root)) if file.is_relative_to(root) else ""
+        # Not the code. Its tests and examples contain texts that look like secrets.
+        if not workspace.get_kind(path) and path not in (MARK, workspace.purged_path):
             continue
         text, problem = decode(run_git(folder, "show", f":{name}"))
         problems = [problem] if problem else []
         problems += find_text_problems(workspace, text)
-        # A memory has the same path in every worktree.
-        file = main / name
-        if not problems and file.is_relative_to(root):
-            problems = find_frontmatter_problems(workspace, str(file.relative_to(root)), text)
+        if not problems:
+            problems = find_frontmatter_problems(workspace, path, text)
         findings += [Finding(name, item.line, item.reason) for item in problems]
     return findings

@@ -50,9 +50,9 @@ from ..store import (
     commit_one,
     find_repository,
     find_undone_numbers,
+    has_remote,
     read_file,
     read_log,
-    run_git,
 )
 
 CONFIRMATIONS = 3
@@ -160,7 +160,7 @@ def mark_faded(
 
 def find_due_fading(workspace: Workspace) -> list[FadingEntry]:
     """Return the faded memories. With a remote, only a command that somebody typed marks them."""
-    if has_remote(workspace):
+    if is_sent(workspace):
         return []
     fading = find_fading(workspace)
     try:
@@ -175,19 +175,13 @@ def fade_due(workspace: Workspace, fading: Sequence[FadingEntry]) -> None:
     mark_faded(workspace, fading, actor="hook")
 
 
-def has_remote(workspace: Workspace) -> bool:
+def is_sent(workspace: Workspace) -> bool:
     """Return whether git carries the workspace to other machines."""
     repository = find_repository(workspace.root)
-    if repository is None:
+    if repository is None or not has_remote(repository):
         return False
-    is_own_repository = repository.top.resolve() == workspace.root
     # Git ignores a private workspace in the repository of a project.
-    if not is_own_repository and not workspace.is_shared:
-        return False
-    try:
-        return bool(run_git(workspace.root, "remote").strip())
-    except MemError:
-        return True  # git cannot tell, and a wrong yes changes nothing
+    return workspace.is_shared or repository.top.resolve() == workspace.root
 
 
 @dataclass

@@ -21,7 +21,8 @@ from ..search.names import NamedFile
 from ..store import Change, Record, Workspace, read_log, run_git
 
 # Git follows renames by comparing the files of each commit, which takes long in a large repository.
-MOST_COMMITS = 100
+# A subject may contain everything except for NUL.
+LOG_OPTIONS = ("-n100", "--format=%h%x00%aI%x00%an%x00%s")
 STATUS_EVENTS = {"active": "restored"}  # other statuses are events by their own name
 
 
@@ -30,9 +31,7 @@ class Event:
     """Something that happened to a memory."""
 
     time: str
-    action: (
-        str  # created, changed on disk, confirmed, edited, forgotten, promoted, committed and so on
-    )
+    action: str  # created, changed on disk, confirmed, edited, promoted, committed and so on
     text: str = ""
     command: str = ""
     number: int = 0  # of the command in the undo log
@@ -135,16 +134,7 @@ def find_dated_events(workspace: Workspace, named: NamedFile) -> Iterator[Event]
 def find_commits(workspace: Workspace, path: str) -> Iterator[Event]:
     """Yield the commits of git that changed a file, including earlier names."""
     try:
-        output = run_git(
-            workspace.root,
-            "log",
-            "--follow",
-            f"-n{MOST_COMMITS}",
-            # A subject may contain everything except for NUL.
-            "--format=%h%x00%aI%x00%an%x00%s",
-            "--",
-            path,
-        )
+        output = run_git(workspace.root, "log", "--follow", *LOG_OPTIONS, "--", path)
     except MemError:
         return  # not in a repository, or no git here
     for line in output.decode("utf-8", "replace").splitlines():

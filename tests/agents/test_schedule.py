@@ -62,8 +62,10 @@ def test_a_commit_stops_only_for_problems(code: int, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("hooks_path", ["", ".githooks"])
+@pytest.mark.parametrize("hooks_path", ["", "../hooks"])
 def test_scripts_of_others_get_every_byte_back(hooks_path: str, tmp_path: Path) -> None:
+    tmp_path = tmp_path / "project"
+    tmp_path.mkdir()
     run_git(tmp_path, "init", "-q")
     folder = tmp_path / ".git/hooks"
     if hooks_path:
@@ -100,13 +102,12 @@ def test_a_script_that_would_break_is_refused(
     assert script.read_bytes() == text.encode()
 
 
-def test_a_committed_script_is_refused(tmp_path: Path) -> None:
+def test_no_script_is_written_into_a_folder_of_the_project(tmp_path: Path) -> None:
     run_git(tmp_path, "init", "-q")
-    run_git(tmp_path, "config", "core.hooksPath", ".githooks")
-    write_program(tmp_path / ".githooks/pre-commit", "#!/bin/sh\n")
-    run_git(tmp_path, "add", ".githooks")
-    with pytest.raises(MemError, match="git tracks"):
+    run_git(tmp_path, "config", "core.hooksPath", ".husky/_")
+    with pytest.raises(MemError, match="the project has its git hooks in"):
         change_git_hooks(make_context(tmp_path), ["/bin/true"])
+    assert not (tmp_path / ".husky").exists()
 
 
 @pytest.mark.parametrize("before", [None, "MAILTO=me\n5 * * * * date", "# mine\n"])

@@ -161,7 +161,8 @@ def test_a_note_that_a_program_copied_stays_under_its_name(tmp_path: Path) -> No
     copy = tmp_path / "Rent (conflict 2).md"
     copy.write_text(new)
     question = run_mem(tmp_path, "review")[1].split("\t")[0]
-    assert run_mem(tmp_path, "review", question, "newer")[0] == 0
+    code, _, errors = run_mem(tmp_path, "review", question, "newer")
+    assert code == 0 and "Rent (conflict 2).md stays, but mem no longer shows it" in errors
     assert (tmp_path / "Rent.md").read_text() == new
     assert copy.read_text() == f"---\nsuperseded_by: Rent.md\n---\n\n{old}"
     assert run_mem(tmp_path, "ls")[1].startswith("Rent.md\t")
@@ -249,3 +250,4 @@ def test_two_versions_of_a_note_are_shown_with_the_line_that_differs(workspace: 
         "House … The boiler is of 2012.",
         "House … The boiler is of 2014.",
     ]
+    assert question.reason == "-The boiler is of 2012.\n+The boiler is of 2014."

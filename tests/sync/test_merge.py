@@ -176,6 +176,10 @@ def test_purged_ids_are_a_set_and_settings_have_one_value() -> None:
         None,
     )
     assert merged.text.count("search.limit") == 1
+    assert merged.conflict == "both machines changed a setting: search.limit is 7 now"
+    sides = "notify: true\n", "search.limit: 5\n", "search.limit: 7\n"
+    merged = merge_file("", "mem.yaml", *sides, size=7)
+    assert ">>>>>>>" in merged.text and merged.conflict
 
 
 def test_a_pictures_bytes_are_not_merged() -> None:

@@ -12,7 +12,7 @@ from memcli.upkeep.lifecycle import (
     find_fading,
     find_outdated_lines,
     find_promotable,
-    has_remote,
+    is_sent,
     promote,
 )
 from memcli.upkeep.tend import tend
@@ -207,10 +207,10 @@ def test_tend_leaves_what_git_carries_to_others(tmp_path: Path) -> None:
         put_entry(workspace, name, f"Fact {name}.", type="constraint", source="user")
     assert tend(workspace) == []  # shared: only a command that somebody typed changes it
     (tmp_path / ".git/info/exclude").write_text("/memory/\n")
-    assert not has_remote(workspace)
+    assert not is_sent(workspace)
     git("init", "-q", "memory")
     subprocess.run(["git", "remote", "add", "origin", "elsewhere"], cwd=workspace.root, check=True)
-    assert has_remote(workspace)
+    assert is_sent(workspace)
     assert tend_again(workspace) == ["promote: 3 memories promoted to MEMORY.md"]
     assert "Faded: A fact." in run_mem(tmp_path, "decay")[1] or list_fading(workspace) == []
 
@@ -338,6 +338,7 @@ def test_the_check_of_a_commit_finds_what_the_check_in_ci_finds(tmp_path: Path) 
     put(workspace, "entries/trust.md", "---\ntrust: high\n---\n\nThe valve is red.\n")
     put(workspace, "notes/2026-11-28.md", "---\ntype: [fact\n---\n")
     put(workspace, "../entries/page.md", "---\ntype: [fact\n---\n\nA page of the project.\n")
+    put(workspace, "../entries/test.py", "token = ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m\n")
     subprocess.run(["git", "add", "memory", "entries"], cwd=tmp_path, check=True)
     staged = run_mem(tmp_path, "check", "--staged")
     everything = run_mem(tmp_path, "check")
