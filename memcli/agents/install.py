@@ -172,7 +172,7 @@ def list_connections(context: Context, project: Path | None) -> list[Connection]
                 connection.commands = list_our_commands(path, agent)
                 plugin = PLUGIN.search(read_settings(path))
                 connection.plugin = plugin[1] if plugin else ""
-                if page is not None and has_block(read_settings(page), PAGE_MARKS):
+                if page is not None and PAGE_MARKS[0] in read_settings(page):
                     connection.page = str(page)
             except (MemError, OSError) as error:
                 connection.error = getattr(error, "message", str(error))
@@ -308,7 +308,3 @@ def remove_block(text: str, marks: Sequence[str]) -> str:
     before = r"(?:\r?\n)?" if marks is PAGE_MARKS else ""
     begin, end = re.escape(marks[0]), re.escape(marks[1])
     return re.sub(rf"{before}{begin}.*?{end}(?:\r?\n)?", "", text, flags=re.DOTALL)
-
-
-def has_block(text: str, marks: Sequence[str]) -> bool:
-    return marks[0] in text

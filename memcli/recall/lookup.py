@@ -369,7 +369,7 @@ def split_sentences(text: str) -> list[str]:
 
 def get_new_sentences(text: str, shown: Shown) -> str:
     """Return a text without the sentences that were shown."""
-    parts = [part for part in split_sentences(text) if digest_sentences(part)]
+    parts = filter(digest_sentences, split_sentences(text))
     return " ".join(part for part in parts if not shown.has(part))
 
 
@@ -389,7 +389,3 @@ def cut_at_sentence(text: str, limit: int) -> str:
         return result
     first = sentences[0][:limit]
     return f"{first.rpartition(' ')[0] or first}…"
-
-
-def join_marks(marks: Sequence[str]) -> str:
-    return "; ".join(mark for mark in marks if mark)

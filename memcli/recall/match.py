@@ -49,7 +49,7 @@ CLAUSE_END = re.compile(r"[.!?:;,]\s|\n")
 NEXT_WORD = re.compile(r" \s*([^\s`,;()]+)")
 # Words that can be the verb after a program's name: `make fails`, `pytest doesn't`.
 # `apply` looks like an adverb, but is a subcommand of terraform and kubectl.
-VERB = re.compile(r"(?!apply)[a-z]{2,}(?:[^s]s|ed|ly)|\w+n't")
+VERB = re.compile(r"(?!apply|files|modules|scripts)[a-z]{2,}(?:[^s]s|ed|ly)|\w+n't")
 # `src/api`, `*.po`, `app.py`, `.env`
 PATH_LIKE = re.compile(r"(?!e\.g|i\.e|and/or).*(?:[/*]|\w\.\w{1,10}$).*|\.\w+")
 # `--no-verify`, `-j` of `-j8`, `VCR=all`
@@ -58,18 +58,26 @@ RULE_FLAG = re.compile(
 )
 # Flags and paths are compared as such, not as words.
 NO_WORDS = re.compile(rf"{RULE_FLAG.pattern}|(?<![^\s`])[^\s`]*\w[/:]\w[^\s`]*")
-NEGATION = re.compile(r"(?i)\b(?:not|never|no|don't|avoid|nobody|instead of|rather than)\b")
+NEGATION = re.compile(r"(?i)\b(?:not|never|no|don't|avoid|nobody)\b")
+# `use uv instead of pip`, `ask before you run dbt`
+CONDITION = re.compile(r"(?i)\b(?:instead of|rather than|before|after|when) ")
 REQUEST = re.compile(r"(?i)\balways\b|\bwithout\W*$|^\W*(?:use|run)\b")
+# `use httpx instead of requests`
+REFUSED = re.compile(r"(?i)\b(?:instead of|rather than|avoid|(?:not|don't) use) `?([\w@/.-]*\w)")
 # The text next to a name that the rule recommends: `use uv`, `uv instead of pip`.
 ADVICE_BEFORE = re.compile(r"(?i)\b(?:use|run|then|with|via|by|of|from) `?(?:[\w./:]+ )?$")
 ADVICE_AFTER = re.compile(r"`?,? (?:only|instead of|rather than|not)\b")
+# `Run make docs after you edit src/api.py`
+TRIGGER = re.compile(r"(?i)\b(?:after|when|whenever|if|before) (?:you |we )?(?:edit|chang|touch)")
 # The text before a file that should be changed instead of the file of the step.
 # For example, "New strings go into `base.po`" is not about a change of base.po.
 ELSEWHERE = re.compile(
-    r"(?i)(?<!n't )(?<!not )(?<!never )\b(?:into|belongs? in|go(?:es)? (?:in|to)|(?:are|is) in"
-    r"|apart from|except|edit|change|correct) (?:the |a )?`?$"
+    r"(?i)(?<!n't )(?<!not )(?<!never )(?<!you )(?<!we )\b(?:into|belongs? in|go(?:es)? (?:in|to)"
+    r"|(?:are|is) in|apart from|except|edit|change|correct"
+    r"|(?:change|write|put|save) (?:\w+ ){1,2}(?:in|to))"
+    r" (?:the |a )?`?$"
 )
-SUBJECT = re.compile(r"(?:^|[.!?:,;]\s)(?:\S+\s){0,2}\W*$")
+SUBJECT = re.compile(r"(?i)(?:^|[.!?:,;]\s)(?:\S+\s){0,2}\W*$|\b(?:every|each|all) \W*$")
 
 
 def read_words() -> dict[str, frozenset[str]]:
@@ -85,6 +93,17 @@ def read_words() -> dict[str, frozenset[str]]:
 
 
 WORDS = read_words()
+KINDS = dict(item.split("=") for item in WORDS["kinds"])
+# `CSS files`, `write Markdown`
+KIND = re.compile(
+    r"(?i)(?:(?<=write )|(?<=format )|(?<=indent )|\b(?=\S+ (?:files?|code|modules?|scripts?)\b))"
+    rf"(?:{'|'.join(map(re.escape, KINDS))})(?= )"
+)
+
+
+def name_endings(kind: re.Match[str]) -> str:
+    """Return the patterns of a kind of file: `*.ts *.tsx` for TypeScript."""
+    return " ".join(f"*.{ending}" for ending in KINDS[kind[0].lower()].split(","))
 
 
 class Step(NamedTuple):
@@ -100,7 +119,7 @@ class Rule:
     """A rule, lesson or correction, prepared for comparisons."""
 
     def __init__(self, text: str, type_: str, files: Sequence[str] = ()) -> None:
-        self.text = text[:LONGEST_RULE]
+        self.text = KIND.sub(name_endings, text[:LONGEST_RULE])
         self.type = type_
         self.files = files
         tokens = {token.rstrip(".:!?").lower() for token in TOKEN.findall(self.text)}
@@ -113,15 +132,18 @@ class Rule:
         self.refused -= self.advised
         self.stems: set[str] = set()
         self.pairs: set[tuple[str, str]] = set()
-        for sentence in SENTENCE_END.split(NO_WORDS.sub(" - ", self.text)):
+        for sentence in SENTENCE_END.split(NO_WORDS.sub(" - ", text[:LONGEST_RULE])):
             stems = list_stems(sentence)
             self.stems.update(stems)
-            self.pairs.update(pairwise(stems))
+            # A word next to itself is one shared word, not two.
+            self.pairs.update(pair for pair in pairwise(stems) if pair[0] != pair[1])
 
     def is_advice(self, start: int) -> bool:
         """Return whether the rule recommends the flag or program that starts at a position."""
         before = self.text[:start]
         clause = CLAUSE_END.split(before)[-1]
+        if CONDITION.search(clause):
+            return False
         if REQUEST.search(clause):
             return True
         # A lesson begins with what went wrong.
@@ -230,10 +252,12 @@ def find_signals(step: Step, rule: Rule, counts: Mapping[str, int]) -> dict[str,
     is_file = any(is_match(name, path) for name in rule.files for path in step.paths)
     if not is_file and (use == OTHER_USE or is_allowed(step, rule)):
         return {}
-    is_about = use == ABOUT
+    names = {step.program, *step.words}
+    is_about = use == ABOUT or any(word in names for word in REFUSED.findall(rule.text))
     is_named = not is_file and has_name(step, rule)
     # The description of a procedure mentions much that it is not about.
-    is_doubtful = rule.type == "procedure" and not is_file
+    is_due = is_file or (is_named and TRIGGER.search(rule.text))
+    is_doubtful = rule.type == "procedure" and not is_due
     signals: dict[str, float] = {
         "file": is_file,
         "name": is_named,
@@ -247,9 +271,7 @@ def find_signals(step: Step, rule: Rule, counts: Mapping[str, int]) -> dict[str,
     shared = rule.stems.intersection(weights)
     # A word that four rules have counts half.
     signals["words"] = sum(weights[stem] * counts[stem] ** -0.5 for stem in shared)
-    # A word next to itself is one shared word, not two.
-    pairs = [pair for pair in rule.pairs if pair[0] != pair[1]]
-    signals["pair"] = any(shared.issuperset(pair) for pair in pairs)
+    signals["pair"] = any(shared.issuperset(pair) for pair in rule.pairs)
     # Flags in a rule belong to a command, which may be another one.
     if not is_about and (rule.advised or rule.refused):
         signals["doubt"] += 1
@@ -292,8 +314,10 @@ def is_before_subcommand(step: Step, rule: Rule) -> bool:
     if step.program not in WORDS["broad"] or not step.words:
         return False
     subcommand = "".join(list_stems(step.words[0]))
-    before_it = rf"(?i)\bbefore (?:\w+ ){{0,2}}{re.escape(subcommand)}"
-    return bool(subcommand and re.search(before_it, rule.text))
+    before_it = rf"(?i)(?:^never|^don't|\bbefore ((?:\w+ ){{0,2}})) ?{re.escape(subcommand)}"
+    match = re.search(before_it, rule.text) if subcommand else None
+    # "Run the tests before git push" is not about `docker push`.
+    return match is not None and WORDS["broad"].isdisjoint((match[1] or "").split())
 
 
 def compare_use(step: Step, rule: Rule, mention: re.Match[str]) -> int:
@@ -302,14 +326,18 @@ def compare_use(step: Step, rule: Rule, mention: re.Match[str]) -> int:
     after = rule.text[mention.end() :]
     if ADVICE_AFTER.match(after):
         return OTHER_USE
-    if ADVICE_BEFORE.search(before) and rule.is_advice(mention.start()):
+    # "Always run pytest with -n 4" is about every use of the program. A lesson names a remedy.
+    is_about_flags = rule.advised and rule.type in ("constraint", "preference")
+    is_advice = ADVICE_BEFORE.search(before) and rule.is_advice(mention.start())
+    if is_advice and not is_about_flags:
         return OTHER_USE
     following = NEXT_WORD.match(after)
     if following:
         next_word = following[1].rstrip(".:!?").lower()
         if next_word in {word.lower() for word in (*step.words, *step.flags)}:
             return ABOUT  # the same subcommand, target or flag
-        if not VERB.fullmatch(next_word) and next_word not in WORDS["function_words"]:
+        is_flag = is_about_flags and next_word in rule.advised
+        if not (is_flag or VERB.fullmatch(next_word) or next_word in WORDS["function_words"]):
             return OTHER_USE  # another subcommand
     # `make` may be the verb, and `git` in the middle of a sentence says little.
     if step.program in WORDS["english"]:
@@ -328,12 +356,14 @@ def has_name(step: Step, rule: Rule) -> bool:
         before = re.split(rf"(?i)(?<![\w/]){re.escape(name)}", rule.text, maxsplit=1)[0]
         if ELSEWHERE.search(before):
             return False
-        # `*.po` or `.po` names a kind of file.
+        # `*.po` or `.po` names a kind of file. A program that gets one may only read it.
         is_kind = name[0] in ".*" and "/" not in name
+        if is_kind and step.program and step.program not in WORDS["writing"]:
+            continue
         separator = SENTENCE_END if is_kind else CLAUSE_END
         words_before = separator.split(before)[-1].split()
         # Late in its clause, a name in a lesson says where something happened.
-        is_place = is_kind or rule.type == "lesson"
+        is_place = name[0] == "." or rule.type == "lesson"
         if not is_place or len(words_before) <= SUBJECT_WORDS:
             is_named = True
     return is_named
@@ -346,9 +376,7 @@ def is_match(pattern: str, path: str) -> bool:
     if not pattern.strip("*./"):
         return False  # `*` and `./` would match every file
     is_ending = pattern.startswith(".") and "/" not in pattern
-    if is_ending and path.endswith(f"{pattern}/"):
-        return True
-    return fnmatchcase(path, f"*/{pattern}/*")
+    return fnmatchcase(path, f"*{pattern}/*" if is_ending else f"*/{pattern}/*")
 
 
 def list_words(step: Step) -> list[str]:
@@ -373,6 +401,8 @@ def load_implied() -> list[tuple[list[str], list[str]]]:
     for item in WORDS["implied"]:
         key, words = item.split("=")
         implied.append((key.split("+"), words.split(",")))
+    for kind, endings in KINDS.items():
+        implied += [(["edit", ending], [kind]) for ending in endings.split(",")]
     return implied
 
 

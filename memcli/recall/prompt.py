@@ -15,7 +15,7 @@ from ..errors import UnavailableError
 from ..formats import cut_middle
 from ..index import UNSPACED, get_stop_words, open_index
 from ..store import Workspace
-from .lookup import Budget, Shown, get_new_sentences, join_marks, render_context, render_memory
+from .lookup import Budget, Shown, get_new_sentences, render_context, render_memory
 from .memories import LAYERS, Memory, find_memories, save_queue, start_late_search, take_queue
 from .visible import OUTDATED, describe_changed_files
 
@@ -122,7 +122,7 @@ def describe_memory(memory: Memory) -> dict[str, str]:
         "type": memory.type or memory.kind,
         "date": memory.date,
         "source": memory.source if memory.source != "user" else "",
-        "note": join_marks(marks),
+        "note": "; ".join(marks),
     }
 
 

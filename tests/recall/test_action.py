@@ -12,8 +12,13 @@ from memcli.agents.hooks import build_places
 from memcli.formats.dates import format_time
 from memcli.index.database import FILE
 from memcli.index.index import open_index
-from memcli.recall.action import build_action_context, build_failure_context
-from memcli.recall.lookup import Place, Shown
+from memcli.recall.action import (
+    build_action_context,
+    build_failure_context,
+    parse_action,
+    rate_rules,
+)
+from memcli.recall.lookup import Memory, Place, Shown
 from memcli.recall.match import parse_command
 from memcli.store.workspace import Workspace
 from tests.helpers import NOW, get_process_environment, make_workspace, put
@@ -105,6 +110,59 @@ def test_only_the_rule_about_an_action_is_shown(
 ) -> None:
     text = ask(fill(make_workspace(tmp_path), **RULES), tool)
     assert [name for name in RULES if RULES[name] in text] == ([rule] if rule else [])
+
+
+@pytest.mark.parametrize(
+    ("rule", "wanted", "others"),
+    [
+        (
+            "Run `make docs` after you edit docs/api.md or src/api.py.",
+            ["edit docs/api.md", "edit src/api.py"],
+            ["edit src/cli.py", "make docs"],
+        ),
+        (
+            "If you touch Dockerfile or docker-compose.yml, rebuild with make image.",
+            ["edit Dockerfile", "edit docker-compose.yml"],
+            ["make image"],
+        ),
+        (
+            "Always use --check with ansible-playbook.",
+            ["ansible-playbook site.yml"],
+            ["ansible-playbook --check site.yml", "ansible-lint site.yml"],
+        ),
+        ("Always run pytest with -n 4.", ["pytest tests"], ["pytest -n 4", "pip install pytest"]),
+        (
+            "Pass --context prod to every kubectl command.",
+            ["kubectl delete pod web"],
+            ["kubectl --context prod delete pod web", "docker context use x"],
+        ),
+        ("Ask before you run dbt run --full-refresh.", ["dbt run --full-refresh"], ["dbt run"]),
+        ("Always format CSS files with two spaces.", ["edit a/b.css"], ["edit a.ts", "edit a.py"]),
+        ("Format TypeScript files with prettier.", ["edit a.ts", "edit b.tsx"], ["edit a.js"]),
+        ("Write Markdown with a sentence per line.", ["edit README.md"], ["edit src/app.py"]),
+        ("YAML files use 2 spaces.", ["edit ci.yml"], ["kubectl apply -f app.yaml"]),
+        ("Use npm ci instead of npm install.", ["npm install"], ["npm ci", "npm test"]),
+        ("Use polars instead of pandas.", ["uv add pandas"], ["uv add polars"]),
+        ("Run dvc push before git push.", ["git push"], ["docker push img", "dvc push"]),
+        ("Never commit notebooks with output.", ["git commit -am x"], ["git push"]),
+        (
+            "Data in data/raw stays as it is; write results to data/processed.",
+            ["edit data/raw/a.csv"],
+            ["edit data/processed/a.csv"],
+        ),
+    ],
+)
+def test_a_rule_is_about_the_uses_that_it_names(
+    rule: str, wanted: list[str], others: list[str]
+) -> None:
+    # A procedure mentions much that it is not about, but "if you touch" says when it is needed.
+    type_ = "procedure" if rule.startswith("If") else "constraint"
+    memory = Memory("a.md", "mem_a", type_, "", [], rule)
+    for action in [*wanted, *others]:
+        verb, _, path = action.partition(" ")
+        steps = parse_action({"path": path} if verb == "edit" else {"command": action}, "/p")
+        rated = list(rate_rules(lambda *_: [memory], steps, "/p")) if steps else []
+        assert bool(rated) is (action in wanted), action
 
 
 def test_a_command_line_falls_into_its_programs() -> None:
