@@ -318,6 +318,6 @@ def recall_memories(
 
 def build_context(workspace: Workspace | Sequence[Workspace]) -> str:
     """Return the text for the start of a session."""
-    from .recall import Shown, build_start_context
+    from .recall import Shown, build_start
 
-    return build_start_context(list_workspaces(workspace), Shown("", {}))
+    return build_start(list_workspaces(workspace), Shown("", {})).text

@@ -182,7 +182,7 @@ def log_problems(event: Event, agent: str, context: Context) -> Iterator[Sequenc
 
 def handle_start(hook: Hook) -> Answer:
     """Show the text for the start of a session."""
-    from ..recall import build_start_context
+    from ..recall import build_start
 
     shown, source = hook.shown, hook.event.source
     if is_reported_again(hook):
@@ -203,7 +203,7 @@ def handle_start(hook: Hook) -> Answer:
         # Copilot does not store the texts of hooks, and Gemini leaves out messages with such texts.
         shown.forget_all()
         is_resumed = False
-    return Answer(build_start_context(hook.workspaces, shown, is_resumed=is_resumed))
+    return Answer(build_start(hook.workspaces, shown, is_resumed=is_resumed).text)
 
 
 def is_reported_again(hook: Hook) -> bool:
@@ -222,14 +222,14 @@ def is_reported_again(hook: Hook) -> bool:
 
 def handle_subagent_start(hook: Hook) -> Answer:
     """Show the text for the start of a subagent. Its messages are not recorded."""
-    from ..recall import build_start_context
+    from ..recall import build_start
 
-    return Answer(build_start_context(hook.workspaces, hook.shown, is_subagent=True))
+    return Answer(build_start(hook.workspaces, hook.shown, is_subagent=True).text)
 
 
 def handle_prompt(hook: Hook) -> Answer:
     """Record a prompt, carry out its requests, and show the memories that fit it."""
-    from ..recall import build_prompt_context, build_start_context
+    from ..recall import build_prompt_context, build_start
 
     shown = hook.shown
     prompt = clean_prompt(hook.event)
@@ -246,7 +246,7 @@ def handle_prompt(hook: Hook) -> Answer:
     if hook.agent == "gemini":
         note_compression(hook)
     if shown.record.pop(PENDING_START, ""):
-        start = build_start_context(hook.workspaces, shown)
+        start = build_start(hook.workspaces, shown).text
     text = build_prompt_context(hook.workspaces, prompt, shown)
     parts = [part.strip() for part in (start, result.text, text) if part.strip()]
     notice = result.notice if workspace.settings["notify"] else ""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         needs_memory,
         queue_memories,
     )
-    from .start import HEADINGS, PAGE, build_start, build_start_context
+    from .start import HEADINGS, PAGE, build_start
 
 __getattr__ = import_lazily(
     __name__,
@@ -42,6 +42,6 @@ __getattr__ = import_lazily(
         "prompt": (
             "build_prompt_context get_least_relevance measure_need needs_memory queue_memories"
         ),
-        "start": "HEADINGS PAGE build_start build_start_context",
+        "start": "HEADINGS PAGE build_start",
     },
 )

@@ -98,17 +98,6 @@ class Start:
         return sum(count_tokens(f"{line.text}\n") for line in self.lines if line.section == section)
 
 
-def build_start_context(
-    workspaces: Sequence[Workspace],
-    shown: Shown,
-    *,
-    is_resumed: bool = False,
-    is_subagent: bool = False,
-) -> str:
-    """Return the text for the start of a session. The caller saves `shown`."""
-    return build_start(workspaces, shown, is_resumed=is_resumed, is_subagent=is_subagent).text
-
-
 def build_start(
     workspaces: Sequence[Workspace],
     shown: Shown,
@@ -116,7 +105,7 @@ def build_start(
     is_resumed: bool = False,
     is_subagent: bool = False,
 ) -> Start:
-    """Return the start of a session and record it as shown.
+    """Return the start of a session and record it as shown. The caller saves `shown`.
 
     A resumed session gets only news.
 

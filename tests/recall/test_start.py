@@ -15,7 +15,7 @@ from memcli.llm import client
 from memcli.recall.lookup import Shown, digest_sentences
 from memcli.recall.pack import BUDGET, JUDGED, LIMIT, SHOWN, build_pack
 from memcli.recall.prompt import LIMITS
-from memcli.recall.start import PAGE, PROTOCOL, UNTRUSTED, build_start, build_start_context
+from memcli.recall.start import PAGE, PROTOCOL, UNTRUSTED, build_start
 from memcli.store.sessions import append_events
 from memcli.store.workspace import Workspace
 from tests.helpers import make_workspace, open_again, put, run_mem
@@ -25,7 +25,7 @@ RULE = "Never deploy on a Friday."
 
 
 def start(workspace: Workspace, shown: Shown | None = None, *, is_resumed: bool = False) -> str:
-    return build_start_context([workspace], shown or Shown("", {}), is_resumed=is_resumed)
+    return build_start([workspace], shown or Shown("", {}), is_resumed=is_resumed).text
 
 
 def test_the_start_of_390_memories_costs_600_tokens_and_repeats_nothing(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_sentence_of_the_page_is_not_repeated_below_it(tmp_path: Path) -> None
     assert "Too" not in text
     other = make_workspace(tmp_path / "own")
     put(other, "MEMORY.md", f"# Memory\n\n- {RULE}\n- Likes tea.\n")
-    both = build_start_context([workspace, other], Shown("", {}))
+    both = build_start([workspace, other], Shown("", {})).text
     assert both.count("Friday") == 1
     assert "Likes tea." in both
 
@@ -79,7 +79,7 @@ def test_long_pages_leave_a_text_that_agents_do_not_cut(tmp_path: Path) -> None:
     for number, workspace in enumerate(workspaces):
         lines = [f"- Valve {number}-{line} opens at {line} bar.\n" for line in range(250)]
         put(workspace, "MEMORY.md", "# Memory\n\n" + "".join(lines))
-    text = build_start_context(workspaces, Shown("", {}))
+    text = build_start(workspaces, Shown("", {})).text
     assert 7_500 < len(text) <= 10_000
     assert "The page is longer: mem read MEMORY.md" in text
 

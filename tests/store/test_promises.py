@@ -12,7 +12,7 @@ from memcli.errors import MemError
 from memcli.formats.records import format_history_record
 from memcli.recall.lookup import Shown
 from memcli.recall.prompt import build_prompt_context
-from memcli.recall.start import build_start_context
+from memcli.recall.start import build_start
 from memcli.reconcile.admit import Draft, write_memories
 from memcli.reconcile.edit import replace_passage
 from memcli.store.workspace import Workspace
@@ -199,4 +199,4 @@ def test_twenty_forgotten_memories_are_shown_to_no_agent(tmp_path: Path) -> None
         prompt = f"Remind me what we said about the door of {thing.partition(' is')[0]}"
         assert "painted" not in build_prompt_context([workspace], prompt, Shown("", {}))
         assert "painted" not in run_mem(tmp_path, "recall", prompt)[1]
-    assert "painted" not in build_start_context([workspace], Shown("", {}))
+    assert "painted" not in build_start([workspace], Shown("", {})).text
