@@ -408,15 +408,13 @@ def is_personal(fields: Mapping[str, Any], name: str, key: str, value: Any) -> b
 
 
 def replace_body(text: str, body: str) -> str:
-    """Return an entry's text with another body and the same frontmatter and line ends."""
-    match = frontmatter.FENCES.match(text)
-    # A file has the line ends that its author's editor uses.
-    if "\r\n" in text:
-        body = body.replace("\r\n", "\n").replace("\n", "\r\n")
-    if match is None:
-        return body
+    """Return a file with another body. Its frontmatter, blank lines and line ends stay."""
+    before, body = frontmatter.get_body(text), body.strip()
+    if body.splitlines() == before.splitlines():
+        return text
     newline = "\r\n" if "\r\n" in text else "\n"
-    return f"{text[: match.end()]}{newline}{body.strip(chr(10))}{newline}"
+    head, _, tail = text.rpartition(before) if before else (text and text + newline, "", newline)
+    return head + body.replace("\r\n", "\n").replace("\n", newline) + tail
 
 
 def fold_key(key: str) -> str:

@@ -45,6 +45,10 @@ UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
 TRAILING_COMMENTS = re.compile(r"(?:^[ \t]*(?:#.*)?\r?\n)*\Z", re.MULTILINE)
 # Without quotes, because the # in `title: "issue #7"` begins no comment.
 INLINE_COMMENT = re.compile(r"[ \t]+#[^\"'\n]*$")
+# "  - oak # mine" with the comments above it
+BLOCK_ITEM = re.compile(r"(?:[ \t]*(?:#.*)?\r?\n)*([ \t]*-[ \t]+).+\r?\n")
+# An item of [oak, "a, b", 'ash']
+FLOW_ITEM = re.compile(r"""[\[,]\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^\s,"'\[\]#][^,\[\]#\n]*(?<!\s))""")
 
 
 class FrontmatterError(ValueError):
@@ -226,7 +230,7 @@ def edit(text: str, changes: Mapping[str, Any]) -> str:
     newline = "\r\n" if "\r\n" in (text[: match.end()] if match else text[:2000]) else "\n"
     head = document.head
     for key, value in wanted.items():
-        head = replace_key_lines(head, key, value, newline)
+        head = replace_key_lines(head, key, value, newline, document.fields.get(key))
     if match and not head.strip():
         # The last key was deleted. Without the fences, the note is as it was before mem changed it.
         bare = document.body.removeprefix(newline)
@@ -248,8 +252,11 @@ def edit(text: str, changes: Mapping[str, Any]) -> str:
     return new_text
 
 
-def replace_key_lines(head: str, key: str, value: Any, newline: str) -> str:
-    """Return the head with the lines of one key replaced, or with the key added at the end."""
+def replace_key_lines(head: str, key: str, value: Any, newline: str, before: Any) -> str:
+    """Return the head with the lines of one key replaced, or with the key added at the end.
+
+    A list stays in its style, and items that were in `before` stay as they are.
+    """
     start, end = find_key_lines(head, key)
     old = head[start:end]
     # Blank lines and comments at the end belong to the next key.
@@ -257,10 +264,21 @@ def replace_key_lines(head: str, key: str, value: Any, newline: str) -> str:
     trailing = match[0] if match else ""
     if value is None:
         return head[:start] + trailing + head[end:]
-    comment = None
-    if old and old.count("\n") - trailing.count("\n") == 1:
-        comment = INLINE_COMMENT.search(old.split("\n")[0].rstrip("\r"))
-    line = f"{format_value(key)}: {format_value(value)}{comment[0] if comment else ''}{newline}"
+    first, end_of_line, rest = old.removesuffix(trailing).partition("\n")
+    text = format_value(value)
+    if isinstance(value, list) and isinstance(before, list):
+        blocks = list(BLOCK_ITEM.finditer(rest))
+        if blocks and len(blocks) == len(before) and "".join(block[0] for block in blocks) == rest:
+            known = {repr(item): block[0] for item, block in zip(before, blocks, strict=True)}
+            new_line = f"{blocks[0][1]}{{}}{newline}"
+            lines = [known.get(repr(item), new_line.format(format_item(item))) for item in value]
+            return head[:start] + first + end_of_line + "".join(lines) + trailing + head[end:]
+        items = FLOW_ITEM.findall(old)
+        if len(items) == len(before):
+            known = dict(zip(map(repr, before), items, strict=True))
+            text = f"[{', '.join(known.get(repr(item), format_item(item)) for item in value)}]"
+    comment = None if rest else INLINE_COMMENT.search(first.rstrip("\r"))
+    line = f"{format_value(key)}: {text}{comment[0] if comment else ''}{newline}"
     return head[:start] + line + trailing + head[end:]
 
 

@@ -3,16 +3,15 @@
 An action returns the address to show next, or a page that says why nothing was changed.
 """
 
+import os
 import re
 import shutil
-import subprocess
 import sys
-import threading
 from functools import partial
 from typing import Any
 
 from ..api import ChangedError, MemError, NotFoundError, UsageError, open_index, write
-from ..formats import TYPES, count_noun, get_body, read_tags
+from ..formats import TYPES, count_noun, frontmatter, get_body, read_entry, read_tags
 from ..reconcile import (
     Choice,
     Question,
@@ -87,8 +86,9 @@ def show_edit(request: Request, problem: str = "") -> Page:
     values = {"text": file.shown}
     entry = file.entry
     if entry is not None:
-        name, types = "Edit memory", [*TYPES, entry.type]
-        tags = ", ".join(entry.tags)
+        # Another tool may have a type of its own.
+        name, types = "Edit memory", list(dict.fromkeys([*TYPES, entry.type]))
+        tags = ", ".join(read_own_tags(request, file))
         values = {"title": entry.title, "type": entry.type, "tags": tags}
         values["text"] = get_body(file.shown)
     template = '<p>The file now says:</p><pre class="current" tabindex="0">{}</pre>'
@@ -152,14 +152,15 @@ def build_text(request: Request, file: OpenFile) -> str:
     # `read_text` removed the carriage returns. `edit_file` below restores those of an entry.
     if file.entry is None:
         return body.replace("\n", "\r\n") if "\r\n" in before else body
-    changes = {}
-    for name, value in read_fields(request).items():
-        if value != getattr(file.entry, name):
-            changes[name] = value
-    # A person who only adds a tag changes nothing in the text.
-    is_same = body.strip() == get_body(before).replace("\r\n", "\n")
-    new_body = None if is_same else f"{body.strip()}\n"
-    return edit_file(request.workspace, file.path, changes, new_body).after or ""
+    old = {"title": file.entry.title, "type": file.entry.type, "tags": read_own_tags(request, file)}
+    changes = {name: value for name, value in read_fields(request).items() if value != old[name]}
+    return edit_file(request.workspace, file.path, changes, body).after or ""
+
+
+def read_own_tags(request: Request, file: OpenFile) -> tuple[str, ...]:
+    """Return the tags in the frontmatter of a file, without those in its text."""
+    document = frontmatter.Document("", file.index.read_fields(file.path), "")
+    return read_entry(document, file.path, request.workspace.now)[0].tags
 
 
 def read_text(request: Request) -> str:
@@ -219,17 +220,10 @@ def open_in_editor(request: Request) -> str:
     program = shutil.which("open" if sys.platform == "darwin" else "xdg-open")
     if program is None:
         raise NotFoundError("No program here opens files", f"open it yourself: {file}")
-    # It may run as long as the editor, and longer than the page.
-    run = partial(
-        subprocess.run,
-        [program, str(file)],
-        env=dict(request.workspace.context.environment),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    threading.Thread(target=run, daemon=True).start()
+    environment = dict(request.workspace.context.environment)
+    nothing = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
+    # In a group of its own, because Ctrl-C stops the page and not the editor. Nobody waits for it.
+    os.posix_spawn(program, [program, str(file)], environment, file_actions=nothing, setpgroup=0)
     return request.build_address("memory", id=path)
 
 

@@ -69,6 +69,20 @@ def test_deleting_a_key_keeps_the_comment_of_the_next() -> None:
     assert edit(text, {"a": None}) == "---\n# about b\nb: 2\n---\n"
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("t:\n- 'a'\n# about b\n- b # mine\n", "t:\n- 'a'\n# about b\n- b # mine\n- \"c, d\"\n"),
+        ("t: ['a', \"b\"] # mine\n", 't: [\'a\', "b", "c, d"] # mine\n'),
+        ("t: [a, # mine\n  b]\n", 't: [a, b, "c, d"]\n'),
+        ("t:\n  - >\n    a\n  - b\n", 't: ["a\\n", b, "c, d"]\n'),
+    ],
+)
+def test_a_list_stays_in_its_style(before: str, after: str) -> None:
+    items = [*parse(f"---\n{before}---\n").fields["t"], "c, d"]
+    assert edit(f"---\n{before}x: 1\n---\n", {"t": items}) == f"---\n{after}x: 1\n---\n"
+
+
 def test_a_file_without_frontmatter_gets_one() -> None:
     assert (
         edit("Just text.\n", {"status": "forgotten"})
