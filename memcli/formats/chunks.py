@@ -1,14 +1,14 @@
 """Cut a file into chunks: the passages that are embedded and found."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import tzinfo
 from itertools import pairwise
 from typing import NamedTuple
 
 from .entry import Entry
 from .page import split_sections, strip_comments
-from .records import split_history, split_notes
+from .records import Record, split_history, split_notes
 
 # Characters. Measured on sessions and long pages: 350 to 500 find more than 600 to 1,000.
 WINDOW = 500
@@ -101,32 +101,28 @@ def cut_page(text: str, timestamp: str) -> list[Chunk]:
 
 def cut_history(text: str) -> list[Chunk]:
     """Cut a HISTORY file into its records."""
-    count = LineCounter(text)
-    chunks = []
-    for record in split_history(text):
-        for start, stop in split_windows(text, record.start, record.end):
-            chunks.append(
-                Chunk(start, stop, count.get_line(start), record.id, "", record.timestamp)
-            )
-    return chunks
+    return cut_records(text, split_history(text))
 
 
 def cut_notes(text: str, path: str, zone: tzinfo, timestamp: str) -> list[Chunk]:
     """Join the notes of a day to runs that fit a window. Each run is embedded with its day."""
-    runs: list[list[int | str]] = []
+    runs: list[Record] = []
     for note in split_notes(text, path, zone):
         # Notes of a few words mean little alone, to a reader and to the model.
-        if runs and note.end - int(runs[-1][0]) <= WINDOW:
-            runs[-1][1] = note.end
+        if runs and note.end - runs[-1].start <= WINDOW:
+            runs[-1] = runs[-1]._replace(end=note.end)
         else:
-            runs.append([note.start, note.end, note.id, note.timestamp or timestamp])
+            runs.append(note._replace(timestamp=note.timestamp or timestamp))
+    return [chunk._replace(prefix=f"{chunk.timestamp[:10]}: ") for chunk in cut_records(text, runs)]
+
+
+def cut_records(text: str, records: Iterable[Record]) -> list[Chunk]:
     count = LineCounter(text)
     chunks = []
-    for run_start, run_end, anchor, moment in runs:
-        prefix = f"{str(moment)[:10]}: " if moment else ""
-        for start, stop in split_windows(text, int(run_start), int(run_end)):
+    for record in records:
+        for start, stop in split_windows(text, record.start, record.end):
             line = count.get_line(start)
-            chunks.append(Chunk(start, stop, line, str(anchor), "", str(moment), prefix))
+            chunks.append(Chunk(start, stop, line, record.id, "", record.timestamp))
     return chunks
 
 

@@ -19,6 +19,7 @@ FENCE = re.compile(r"\s*(```+|~~~+)")
 PROMOTED_LINE = re.compile(
     r"- (?P<statement>.*\S) <!-- (?P<id>[a-z]+_\w{16})(?: (?P<digest>[0-9a-f]+))? -->\s*"
 )
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 OPENING, CLOSING = "<!-- mem:promoted -->", "<!-- /mem:promoted -->"
 KEEP, KEEP_END = "<!-- mem:keep -->", "<!-- /mem:keep -->"
 
@@ -36,18 +37,11 @@ class Section(NamedTuple):
 def split_sections(text: str) -> list[Section]:
     """Cut a page at its headings. Headings inside code blocks do not count."""
     cuts = [(0, 1, 0, "")]
-    offset = 0
-    fence = ""
-    for number, content in enumerate(text.splitlines(keepends=True), 1):
+    for number, (offset, content, is_code) in enumerate(split_lines(text), 1):
         # In a code block, a comment of a shell script looks like a heading.
-        mark = FENCE.match(content)
-        # A block between longer fences can contain shorter ones, which do not end it.
-        if mark and (not fence or mark[1].startswith(fence)):
-            fence = "" if fence else mark[1]
-        heading = None if fence else HEADING.match(content.lstrip("\ufeff").rstrip("\r\n"))
+        heading = None if is_code else HEADING.match(content.lstrip("\ufeff").rstrip("\r\n"))
         if heading:
             cuts.append((offset, number, len(heading[1]), heading[2]))
-        offset += len(content)
     sections = []
     anchors: dict[str, int] = {}
     trail: list[tuple[int, str]] = []
@@ -96,7 +90,7 @@ def find_promoted_lines(page: str) -> Iterator[tuple[str, str]]:
 def list_promoted_lines(page: str) -> list[PromotedLine]:
     """Return the promoted lines that mem may change."""
     lines = []
-    for number, (_, line, is_protected) in enumerate(split_lines(page), 1):
+    for number, (_, line, is_protected) in enumerate(split_page(page), 1):
         match = PROMOTED_LINE.fullmatch(line.rstrip("\r\n"))
         if match and not is_protected:
             lines.append(
@@ -105,20 +99,27 @@ def list_promoted_lines(page: str) -> list[PromotedLine]:
     return lines
 
 
-def split_lines(page: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield the offset and text of every line, and whether it is code or protected by a person."""
+def split_lines(text: str) -> Iterator[tuple[int, str, bool]]:
+    """Yield the offset and text of every line, and whether it belongs to a code block."""
     offset = 0
     fence = ""
-    is_kept = False
-    for line in page.splitlines(keepends=True):
-        content = line.strip("\ufeff \t\r\n")
+    for line in text.splitlines(keepends=True):
         mark = FENCE.match(line)
+        # A block between longer fences can contain shorter ones, which do not end it.
         is_fence = bool(mark and (not fence or mark[1].startswith(fence)))
         if mark and is_fence:
             fence = "" if fence else mark[1]
-        is_kept = (is_kept and content != KEEP_END) or content == KEEP
-        yield offset, line, bool(fence or is_fence or is_kept)
+        yield offset, line, bool(fence or is_fence)
         offset += len(line)
+
+
+def split_page(page: str) -> Iterator[tuple[int, str, bool]]:
+    """Yield the lines as `split_lines` does, and whether they are code or protected by a person."""
+    is_kept = False
+    for offset, line, is_code in split_lines(page):
+        content = line.strip("\ufeff \t\r\n")
+        is_kept = (is_kept and content != KEEP_END) or content == KEEP
+        yield offset, line, is_code or is_kept
 
 
 def format_promoted_line(entry_id: str, statement: str) -> str:
@@ -157,7 +158,7 @@ def add_promoted_lines(page: str, statements: Mapping[str, str]) -> str:
 def find_closing_marker(page: str) -> int | None:
     """Return the offset of the first closing marker, or None without markers."""
     opening = closing = None
-    for offset, line, is_protected in split_lines(page):
+    for offset, line, is_protected in split_page(page):
         content = "" if is_protected else line.strip("\ufeff \t\r\n")
         if content == OPENING and opening is None:
             opening = offset
@@ -184,7 +185,7 @@ def replace_promoted_line(
     promoted = list_promoted_lines(page)
     reworded = {line.line for line in promoted if line.is_reworded}
     is_successor_there = any(line.id == new_id for line in promoted)
-    for number, (_, line, is_protected) in enumerate(split_lines(page), 1):
+    for number, (_, line, is_protected) in enumerate(split_page(page), 1):
         bare = line.rstrip("\r\n")
         match = PROMOTED_LINE.fullmatch(bare)
         if match and match["id"] == entry_id and (even_protected or not is_protected):
@@ -200,7 +201,7 @@ def replace_promoted_line(
 def unlink_line(page: str, entry_id: str) -> str:
     """Return the page with a promoted line turned into an ordinary line, without an id."""
     lines = []
-    for _, line, is_protected in split_lines(page):
+    for _, line, is_protected in split_page(page):
         match = PROMOTED_LINE.fullmatch(line.rstrip("\r\n"))
         if match and match["id"] == entry_id and not is_protected:
             line = f"- {match['statement']}{line[len(line.rstrip()) :]}"
@@ -210,12 +211,6 @@ def unlink_line(page: str, entry_id: str) -> str:
 
 def strip_comments(text: str) -> str:
     """Return a text without HTML comments. A comment that never ends is text."""
-    pieces = []
-    position = 0
-    while (start := text.find("<!--", position)) >= 0:
-        end = text.find("-->", start)
-        if end < 0:
-            break
-        pieces.append(text[position:start])
-        position = end + 3
-    return "".join([*pieces, text[position:]])
+    # Without this cut, each comment that never ends would be read to the end of the text.
+    commented, end, rest = text.rpartition("-->")
+    return COMMENT.sub("", commented + end) + rest

@@ -40,8 +40,10 @@ FULL_STOP = (
 SENTENCE_END = re.compile(
     rf"\s(?:(?<=[!?。！？]\s)|(?<=\n)|(?<={FULL_STOP}\s)(?!\s*[a-zß-ÿα-ωа-я]))\s*"
 )
-# Marks may be nested: > 1. ## Title
-LIST_MARK = re.compile(r"(?:#{1,6}\s+|>\s*|[-*+]\s+|\d+[.)]\s+)*")
+# Marks may be nested: > 1. ## Title. A line of tags (tags: #tree #garden) is nothing but a mark.
+LIST_MARK = re.compile(
+    r"(?:#{1,6}\s+|>\s*|[-*+]\s+|\d+[.)]\s+)*(?:(?:[Tt]ags:\s*)?(?:#[^\s#,]+[\s,]*)+$)?"
+)
 SHORT = 4  # a passage of fewer words must be a whole line
 # In "[14:15] User: yes" nothing but "yes" counts.
 LINE_PREFIX = re.compile(r"\[\d\d:\d\d\]|\b(?:user|assistant):|^- |\d+\.", re.IGNORECASE)

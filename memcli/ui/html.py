@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
+from mimetypes import add_type, guess_type
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlencode, urlsplit
@@ -48,21 +49,18 @@ DONE = {
     "accept": "Saved",
     "reject": "Rejected",
 }
-IMAGES = {
-    ".png": "image/png",
-    ".jpg": "image/jpeg",
-    ".jpeg": "image/jpeg",
-    ".gif": "image/gif",
-    ".webp": "image/webp",
-    ".avif": "image/avif",
-    ".svg": "image/svg+xml",
-}
 IMAGE = '<img src="{}" alt="{}" loading="lazy">'
+add_type("image/avif", ".avif")  # not in the table of Python 3.11
 NEW_TAB = {"target": "_blank", "rel": "noreferrer noopener"}
 # "[[Oak#Leaves|the oak]]", "[[#Leaves]]" and "![[tree.png|300]]"
 WIKI_LINK = re.compile(r"(!?)\[\[([^\[\]|#\n]*)(?:#([^\[\]|\n]*))?(?:\|([^\[\]\n]*))?\]\]")
-# "<!-- mem:keep -->" and the ids of promoted lines. It may span lines, hence DOTALL.
-COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+# "<!-- mem:keep -->", the ids of promoted lines, and "%% for me %%" in Obsidian. They may span
+# lines, hence DOTALL.
+COMMENT = re.compile(r"<!--.*?-->|(?<!\S)%%.*?%%(?!\S)", re.DOTALL)
+# "==marked==", but not "if a==b or c==d"
+MARK = re.compile(r"(?<![A-Za-z0-9_=)\]])==(?=[^\s=])[^\n]*?[^\s=]==(?![A-Za-z0-9_=(\[])")
+# "> [!note] Title", of Obsidian and GitHub. With + or -, Obsidian folds it.
+CALLOUT = re.compile(r"\[!([\w-]+)\][-+]?[ \t]*")
 # "[x] Buy oak", after the mark of the list
 TASK = re.compile(r"\[([ xX])\] ")
 # The script enables it, because a checkbox alone cannot send a form.
@@ -351,7 +349,8 @@ def link_memory(request: Request, name: str, text: str) -> Html:
 
 def get_image_kind(path: str) -> str | None:
     """Return the media type of an image by its name. Other files have none."""
-    return IMAGES.get(posixpath.splitext(path)[1].lower())
+    kind = guess_type(path, strict=False)[0] or ""
+    return kind if kind.startswith("image/") else None
 
 
 def render_markdown(request: Request, text: str, path: str) -> Html:
@@ -370,6 +369,7 @@ def load_renderer() -> "MarkdownIt":
     renderer.enable(["table", "strikethrough"])
     renderer.inline.ruler.before("link", "wiki_link", parse_wiki_link)
     renderer.inline.ruler.before("link", "comment", parse_comment)
+    renderer.inline.ruler.before("link", "mark", parse_mark)
     renderer.core.ruler.push("page", adapt_blocks)
     renderer.add_render_rule("link_open", render_link)
     renderer.add_render_rule("image", render_image)
@@ -385,6 +385,21 @@ def parse_comment(state: "StateInline", silent: bool) -> bool:
     if match is not None:
         state.pos = match.end()
     return match is not None
+
+
+def parse_mark(state: "StateInline", silent: bool) -> bool:
+    """Read `==text==`, as Obsidian marks a text."""
+    match = MARK.match(state.src, state.pos, state.posMax)
+    if match is None:
+        return False
+    if not silent:
+        end, state.pos, state.posMax = state.posMax, match.start() + 2, match.end() - 2
+        state.push("mark_open", "mark", 1)
+        state.md.inline.tokenize(state)
+        state.push("mark_close", "mark", -1)
+        state.posMax = end
+    state.pos = match.end()
+    return True
 
 
 def parse_wiki_link(state: "StateInline", silent: bool) -> bool:
@@ -419,7 +434,7 @@ def build_anchor(heading: str) -> str:
 
 
 def adapt_blocks(state: "StateCore") -> None:
-    """Adapt headings and the items of lists to the page."""
+    """Adapt headings, callouts and the items of lists to the page."""
     tokens = state.tokens
     for number, token in enumerate(tokens):
         if token.type in ("heading_open", "heading_close"):
@@ -427,9 +442,27 @@ def adapt_blocks(state: "StateCore") -> None:
             token.tag = f"h{min(6, int(token.tag[1:]) + 1)}"
         if token.type == "heading_open":
             token.attrs["id"] = build_anchor(tokens[number + 1].content)
+        # Between them is the start of a paragraph.
+        if token.type == "inline" and tokens[number - 2].type == "blockquote_open":
+            add_callout_title(tokens[number - 2], token)
         if token.type == "list_item_open":
-            # Between them is the start of a paragraph.
             add_checkbox(token, tokens[number + 2])
+
+
+def add_callout_title(quote: "Token", inline: "Token") -> None:
+    """Give a quote that starts with `[!note]` a title. Without its own, the title is `Note`."""
+    callout = CALLOUT.match(inline.content)
+    title = inline.children or []
+    if callout is None or not title[0].content.startswith("[!"):
+        return
+    quote.attrs["data-callout"] = callout[1].lower()
+    has_own_title = inline.content.partition("\n")[0] != callout[0]
+    title[0].content = (
+        title[0].content[callout.end() :] if has_own_title else callout[1].capitalize()
+    )
+    end = next((number for number, item in enumerate(title) if item.tag == "br"), len(title))
+    title.insert(end, title[0].copy(type="strong_close", tag="b", nesting=-1))
+    title.insert(0, title[0].copy(type="strong_open", tag="b", nesting=1))
 
 
 def add_checkbox(item: "Token", inline: "Token") -> None:

@@ -2,10 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import date
 from difflib import unified_diff
 
-from ..formats import add_month, count_noun, find_day_in_name, split_history
+from ..formats import count_noun, find_day_in_name, split_history
 from ..index import ForgottenTexts, open_index, parse_file
 from ..store import Change, Record, find_undone_numbers, read_log
 from ..upkeep.memory_history import find_events, is_about
@@ -235,23 +234,12 @@ def show_insights(request: Request) -> Page:
     return build_sheet(
         "Insights",
         fill('<dl class="figures">{}</dl>', counts),
-        render_growth(numbers.growth),
+        render_shares("New memories by month", numbers.growth),
         render_shares("Types", numbers.types),
         render_shares("Sources", numbers.sources),
         render_shares("Ages", numbers.ages),
         most_shown,
     )
-
-
-def render_growth(growth: dict[str, int]) -> Content:
-    """Return the number of new memories of each month, also of months without any."""
-    months = {}
-    if growth:
-        day = date.fromisoformat(f"{min(growth)}-01")
-        while (month := f"{day:%Y-%m}") <= max(growth):
-            months[month] = growth.get(month, 0)
-            day = add_month(day)
-    return render_shares("New memories by month", months)
 
 
 def render_shares(title: str, counts: dict[str, int]) -> Content:

@@ -94,10 +94,8 @@ def show_hits(request: Request, query: str) -> Content:
         result = search([request.workspace], query, options)
     words = split_words(query)
     rows = [render_hit(request, hit, words) for hit in result.hits]
-    hits = fill('<ul class="rows">{}</ul>', rows)
-    if not rows:
-        nothing = "No good match." if result.weak else "Nothing found."
-        hits = render_empty(nothing)
+    nothing = render_empty("No good match." if result.weak else "Nothing found.")
+    hits = fill('<ul class="rows">{}</ul>', rows) if rows else nothing
     more = None
     # The weak hits come after all good ones.
     if result.weak and len(rows) < HITS:
@@ -288,12 +286,9 @@ def render_properties(request: Request, file: OpenFile) -> list[Html]:
 
 
 def describe_value(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    is_list = isinstance(value, list)
-    if is_list and not any(isinstance(item, dict | list) for item in value):
-        return ", ".join(map(str, value))
-    return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def render_backlinks(request: Request, file: OpenFile) -> Content:

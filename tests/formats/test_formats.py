@@ -224,6 +224,7 @@ def test_passages_with_the_words_of_another_text(wanted: str, text: str, found: 
 def test_a_summary_is_the_first_sentence_that_says_something() -> None:
     assert summarize("---\n\n# Title\n\nText.") == "Title"
     assert summarize("- [ ] Buy milk. Then bread.") == "[ ] Buy milk."
+    assert summarize("#tree/oak #garden\n\nTags: #a, #b\nPrune it. #now") == "Prune it."
     assert summarize("") == ""
 
 

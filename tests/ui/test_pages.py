@@ -67,6 +67,10 @@ def test_templates_escape_their_values() -> None:
         ("![x](http://a.example/t.png)", '<a href="http://a.example/t.png"'),
         ("[x](javascript:alert(1))", "<p>[x](javascript:alert(1))</p>"),
         ("[[javascript:alert(1)]]", 'href="memory?id=javascript%3Aalert%281%29"'),
+        ("a ==**b** c== %% mine %%", "<p>a <mark><strong>b</strong> c</mark> </p>"),
+        ("if a==b or c==d: 5%% and 6%%", "<p>if a==b or c==d: 5%% and 6%%</p>"),
+        ("> [!warning]- Two *words*\n> text", "<p><b>Two <em>words</em></b><br />\ntext"),
+        ("> [!tip]\n> text", '<blockquote data-callout="tip">\n<p><b>Tip</b>'),
         ("<img src=x onerror=y>", "&lt;img src=x onerror=y&gt;"),
         ("|a|\n|-|\n|b|", "<td>b</td>"),
     ],
@@ -153,6 +157,23 @@ def test_edit_changes_only_what_was_typed(client: Client, workspace: Workspace) 
         "undo", {"number": find_value(page, "number"), "view": "memory", "id": "entries/a.md"}
     )
     assert TEXT in file.read_text()
+
+
+def test_edit_keeps_the_style_of_the_file(client: Client, workspace: Workspace) -> None:
+    head = "---\ntags:\n  - 'oak'  # tall\n  - ash\ntitle: \"Trees\"\n---\n"
+    file = put(workspace, "entries/a.md", f"{head}{TEXT}\n\n\n")
+    form = {"title": "Trees", "tags": "oak, ash"}
+    assert save(client, "entries/a.md", text="Port 7654.", **form)[0] == 303
+    stamp = find_updated_line(file)
+    assert file.read_text() == f"{head[:-4]}{stamp}---\nPort 7654.\n\n\n"
+    form["tags"] = "oak, elm, ash"
+    assert save(client, "entries/a.md", text="Port 7654.", **form)[0] == 303
+    head = head.replace("  - ash", "  - elm\n  - ash")
+    assert file.read_text() == f"{head[:-4]}{stamp}---\nPort 7654.\n\n\n"
+
+
+def find_updated_line(file: Path) -> str:
+    return re.search("updated_at: .*\n", file.read_text())[0]
 
 
 def test_edit_keeps_line_ends(client: Client, workspace: Workspace) -> None:
