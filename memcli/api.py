@@ -238,7 +238,7 @@ def search(
     settings = workspaces[0].settings
     options = SearchOptions(
         limit or settings["search.limit"],
-        wanted=build_filter(workspaces[0], filters),
+        wanted=build_filter(workspaces, filters),
         min_score=settings["search.min_score"],
         vector_weight=settings["search.vector_weight"],
     )
@@ -253,12 +253,15 @@ def list_workspaces(workspace: Workspace | Sequence[Workspace]) -> list[Workspac
     return workspaces
 
 
-def build_filter(workspace: Workspace, filters: dict[str, Any]) -> "Filter":
+def build_filter(workspaces: Sequence[Workspace], filters: dict[str, Any]) -> "Filter":
     """Build a filter from the keywords of a call. Raises UsageError."""
-    from .index import Filter, build_filter
+    from .index import Filter, build_filter, check_type
 
     check_arguments(Filter)(**filters)
-    return build_filter(workspace.now, workspace.zone, **filters)
+    wanted = build_filter(workspaces[0].now, workspaces[0].zone, **filters)
+    for name in wanted.types:
+        check_type(name, map(open_index, workspaces))
+    return wanted
 
 
 def grep(
@@ -274,7 +277,7 @@ def grep(
     from .search.names import grep as find_lines
 
     workspaces = list_workspaces(workspace)
-    wanted = build_filter(workspaces[0], filters)
+    wanted = build_filter(workspaces, filters)
     lines, _ = find_lines(
         workspaces,
         pattern,
@@ -290,7 +293,7 @@ def list_memories(workspace: Workspace, **filters: Any) -> "list[IndexedEntry]":
     """Return the memories that pass the filters of `search`, the latest first."""
     from .index import find_entries
 
-    return find_entries(open_index(workspace), build_filter(workspace, filters))
+    return find_entries(open_index(workspace), build_filter([workspace], filters))
 
 
 def read_memory(workspace: Workspace, name: str) -> str:

@@ -124,6 +124,11 @@ def test_wrong_arguments_are_errors_of_mem(tmp_path: Path) -> None:
         "id should be new": lambda: write(workspace, "C.", id=only.id),
         "a text is not valid Unicode": lambda: memcli.grep(workspace, "x", project="\udc80"),
         "cannot save an event": lambda: memcli.append_events(workspace, "s1", [{"a": b"b"}]),
+        "unknown type 'nope'": lambda: search(workspace, "port", types=["fact", "nope"]),
+        "unknown kind 'nope'": lambda: memcli.grep(workspace, "port", kinds=["nope"]),
+        "unknown status 'nope'": lambda: memcli.list_memories(workspace, statuses=["nope"]),
+        "cannot read the condition 'nope'": lambda: search(workspace, "x", conditions=["nope"]),
+        "cannot read the date 'nope'": lambda: memcli.list_memories(workspace, since="nope"),
         "no question is given": lambda: memcli.answer_questions(workspace, [], "both"),
     }
     for message, call in calls.items():

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import datetime, tzinfo
 from typing import Any, NamedTuple
 
@@ -71,18 +71,17 @@ def build_filter(
     )
 
 
-def check_type(name: str, indexes: Sequence[Index] = ()) -> str:
+def check_type(name: str, indexes: Iterable[Index] = ()) -> str:
     """Return the name of a type. Raises UsageError if mem does not know it and no memory has it."""
-    is_used = any(index.list_entries("type = ?", (name,)) for index in indexes)
-    if name and name not in TYPES and not is_used:
-        from difflib import get_close_matches
+    if name in ("", *TYPES) or any(index.list_entries("type = ?", (name,)) for index in indexes):
+        return name
+    from difflib import get_close_matches
 
-        # People call a constraint a rule, as the manual does.
-        close = get_close_matches(name, ("rule", *TYPES), n=1)
-        meant = "constraint" if close == ["rule"] else "".join(close)
-        hint = f"did you mean {meant}? " if meant else ""
-        raise UsageError(f"unknown type {name!r}", f"{hint}types: {', '.join(TYPES)}")
-    return name
+    # People call a constraint a rule, as the manual does.
+    close = get_close_matches(name, ("rule", *TYPES), n=1)
+    meant = "constraint" if close == ["rule"] else "".join(close)
+    hint = f"did you mean {meant}? " if meant else ""
+    raise UsageError(f"unknown type {name!r}", f"{hint}types: {', '.join(TYPES)}")
 
 
 def parse_date(text: str, now: datetime, zone: tzinfo) -> tuple[datetime, datetime]:

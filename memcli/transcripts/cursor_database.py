@@ -1,8 +1,7 @@
 """Conversations in Cursor's editor, which are rows of one database, `state.vscdb`.
 
 `state.vscdb/ID` is the path of a conversation. It lists its messages (`bubbles`), each of which is
-a row. Older versions store the messages in the row of the conversation, or all conversations of a
-project in the database of that project.
+a row. Older versions store the messages in the row of the conversation.
 """
 
 import json
@@ -28,12 +27,10 @@ NAME = "cursor"
 DATABASE = "state.vscdb"
 FOLDER_VARIABLE, FOLDER = "", ""
 PATTERNS = tuple(
-    f"{base}/Cursor/User/{folder}/{DATABASE}"
+    f"{base}/Cursor/User/globalStorage/{DATABASE}"
     for base in (".config", "Library/Application Support")
-    for folder in ("globalStorage", "workspaceStorage/*")
 )
-ROLES = {"1": "user", "2": "assistant", "user": "user", "ai": "assistant"}
-OLDER_CHATS = "workbench.panel.aichat.view.aichat.chatdata"
+ROLES = {"1": "user", "2": "assistant"}
 PROJECT_CONVERSATIONS = "select value from ItemTable where key = 'composer.composerData'"
 # A subagent's conversation is not the user's, and of several answers in parallel one is chosen.
 CONVERSATIONS = """
@@ -54,52 +51,17 @@ def is_line(data: JsonObject) -> bool:
 
 def list_conversations(database: Path) -> list[Path]:
     """Return the paths of the conversations in a database, the oldest first."""
-    tabs = read_tabs(database)
-    rows = query_table(database, "cursorDiskKV", CONVERSATIONS)
-    ids = [get_text(tab, "tabId") for tab in tabs]
-    ids += [str(row[0]) for row in rows]
+    ids = [str(row[0]) for row in query(database, CONVERSATIONS)]
     return [database / name for name in ids if is_name(name)]
-
-
-def query_table(database: Path, table: str, statement: str, *values: str) -> list[Any]:
-    """Return rows of a table that the databases of some versions do not have."""
-    has_table = query(database, "select 1 from sqlite_master where name = ?", (table,))
-    return query(database, statement, values) if has_table else []
-
-
-def read_tabs(database: Path) -> list[JsonObject]:
-    """Return the conversations that older versions stored in the database of a project."""
-    statement = "select value from ItemTable where key = ?"
-    rows = query_table(database, "ItemTable", statement, OLDER_CHATS)
-    if not rows:
-        return []
-    tabs = get_objects(parse_object(rows[0][0]), "tabs")
-    return [tab for tab in tabs if tab.get("tabId") and tab.get("bubbles")]
 
 
 def read_conversation(path: Path) -> Iterator[dict[str, Any]]:
     """Yield one object with the fields of a conversation, its folder and its messages."""
-    database = path.parent
+    database, name = path.parent, path.name
     statement = "select value from cursorDiskKV where key = ?"
-    rows = query_table(database, "cursorDiskKV", statement, f"composerData:{path.name}")
-    data = parse_object(rows[0][0]) if rows else {}
-    if data:
-        yield read_composer(database, path.name, data)
-    else:
-        yield read_tab(database, path.name)
-
-
-def read_tab(database: Path, name: str) -> dict[str, Any]:
-    """Return a conversation that an older version stored in the database of a project."""
-    conversation = {"id": name, "folder": find_folder_of_database(database)}
-    for tab in read_tabs(database):
-        if get_text(tab, "tabId") == name:
-            return {**conversation, **tab}
-    return conversation
-
-
-def read_composer(database: Path, name: str, data: JsonObject) -> dict[str, Any]:
-    """Return a conversation with its messages, which newer versions store in rows of their own."""
+    found = query(database, statement, (f"composerData:{name}",))
+    data = parse_object(found[0][0]) if found else {}
+    # Newer versions store the messages in rows of their own.
     statement = "select key, value from cursorDiskKV where key >= ? and key < ?"
     rows = query(database, statement, (f"bubbleId:{name}:", f"bubbleId:{name};"))
     bubbles = {key.rpartition(":")[2]: parse_object(value) for key, value in rows}
@@ -111,12 +73,8 @@ def read_composer(database: Path, name: str, data: JsonObject) -> dict[str, Any]
             messages.append({**header, **bubbles[bubble_id]})
     user_folder = database.parents[1]
     folder = find_folder_of_composer(data, messages) or find_folders(user_folder).get(name)
-    return {
-        "id": name,
-        "folder": folder,
-        "createdAt": data.get("createdAt"),
-        "bubbles": messages,
-    }
+    created_at = data.get("createdAt")
+    yield {"id": name, "folder": folder, "createdAt": created_at, "bubbles": messages}
 
 
 def parse_object(value: Any) -> dict[str, Any]:
@@ -191,7 +149,7 @@ def read_lines(lines: Iterable[JsonObject]) -> Transcript:
         transcript.session_id = get_text(data, "id")
         transcript.folder = find_folder(data)
         # Older versions store no time for a message.
-        timestamp = read_timestamp(data.get("createdAt") or data.get("lastSendTime"))
+        timestamp = read_timestamp(data.get("createdAt"))
         for bubble in get_objects(data, "bubbles"):
             timestamp = read_timestamp(bubble.get("createdAt")) or timestamp
             read_bubble(transcript, bubble, timestamp)
@@ -200,11 +158,10 @@ def read_lines(lines: Iterable[JsonObject]) -> Transcript:
 
 def read_bubble(transcript: Transcript, bubble: JsonObject, timestamp: str) -> None:
     """Add a message, and the tool call in it."""
-    bubble_id = get_text(bubble, "bubbleId", "id")
+    bubble_id = get_text(bubble, "bubbleId")
     role = ROLES.get(str(bubble.get("type")))
     if role:
-        text = get_text(bubble, "text", "rawText")
-        transcript.add_message(role, text, timestamp, bubble_id)
+        transcript.add_message(role, get_text(bubble, "text"), timestamp, bubble_id)
     tool = get_object(bubble, "toolFormerData")
     name = get_text(tool, "name")
     if not name:

@@ -29,8 +29,8 @@ INJECTED_START = re.compile(
     r"|This session is being continued from a previous conversation)"
 )
 WORD_END = re.compile(r"[\s'\"=:;|&()<>]+")  # between the words of a command
-# `1794000000`, `1794000000000` or `1794000000.25`
-EPOCH = re.compile(r"(\d{10})(?:\d{3})?(?:\.\d+)?")
+# `1794000000`, `1794000000000` or `1794000000.25`; nine digits until 2001
+EPOCH = re.compile(r"(\d{9,10})(?:\d{3})?(?:\.\d+)?")
 Event = dict[str, Any]
 JsonObject = Mapping[str, Any]
 
@@ -150,7 +150,7 @@ def read_timestamp(value: Any) -> str:
 
     Some agents use seconds or milliseconds since 1970.
     """
-    text = str(value)
+    text = str(value).strip()
     epoch = EPOCH.fullmatch(text)
     if epoch:
         return format_time(datetime.fromtimestamp(int(epoch[1]), UTC))

@@ -5,9 +5,7 @@ its kind and its whole text, and a folder of Markdown. Neither has what mem hide
 """
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..formats import format_time, parse_event, read_file_time
@@ -23,7 +21,7 @@ from ..store import (
     redact_text,
     report_progress,
 )
-from .files import FOLDERS, ZIP_ERRORS, describe_error, is_encodable, list_members
+from .files import FOLDERS, ZIP_ERRORS, describe_error, is_encodable, list_members, walk_folder
 from .items import BadItem, Content, Item, Source, TransferFile
 
 LINE_ENDINGS = (".jsonl", ".ndjson")
@@ -114,26 +112,15 @@ def find_private_files(workspace: Workspace) -> Iterator[ExportedFile]:
 
     The index leaves them out, so nobody has looked for secrets in them.
     """
-    for path in sorted(list_files(workspace.root / workspace.prefix)):
+    root = workspace.root / workspace.prefix
+    for path in sorted(walk_folder(root)):
         kind = find_kind(path)
         if kind != "inbox" and not path.endswith(f"/{METADATA}"):
             continue
-        # A name with a secret cannot be masked: the file would come back under another path.
-        if redact_text(workspace, path) == path:
+        file = root / path
+        # A link may lead anywhere, and a name with a secret cannot be masked.
+        if file.is_file() and not file.is_symlink() and redact_text(workspace, path) == path:
             yield ExportedFile(f"{workspace.prefix}{path}", kind, is_hidden=True)
-
-
-def list_files(root: Path) -> Iterator[str]:
-    """Yield the paths of visible files.
-
-    Links are not followed, because they may lead anywhere.
-    """
-    for folder, names, files in os.walk(root):
-        names[:] = [name for name in names if not name.startswith(".")]
-        for name in files:
-            path = Path(folder, name)
-            if not name.startswith(".") and path.is_file() and not path.is_symlink():
-                yield path.relative_to(root).as_posix()
 
 
 def find_kind(path: str) -> str:

@@ -35,7 +35,7 @@ from ..formats import (
     summarize,
 )
 from ..reconcile import Draft
-from ..transcripts.transcript import Transcript
+from ..transcripts.transcript import Transcript, read_timestamp
 
 LARGEST_LINE = 32 * 1024 * 1024  # bytes
 # Characters of a line in another tool's format. Python may need four bytes for each.
@@ -99,8 +99,6 @@ ACTIVE_NAMES = ("active", "is_active", "isActive", "valid", "enabled")
 SUPERSEDED_STATES = {"superseded", "obsolete", "deprecated", "replaced"}
 FADED_STATES = {"archived", "paused"}
 DATE_FORMATS = ("%Y/%m/%d", "%d.%m.%Y", "%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y")
-EPOCH_TIME = re.compile(r"\d{9,10}(?:\.\d+)?|\d{12,13}")  # seconds or milliseconds
-MOST_DAYS = 36_500  # a memory with a longer life has no end
 LAST_UNDATED = 2**32  # milliseconds after 1970 by which undated memories differ in their ids
 
 
@@ -320,7 +318,6 @@ def build_content(
     text = fields[TEXT]
     dates = read_dates(fields, metadata, unread_dates)
     created_at = dates.get("created_at") or dates.get("updated_at") or ""
-    expires_at = find_end_of_life(record, created_at) or dates.get("expires_at", "")
     tool_id = str(fields.get("id", ""))
     if tool_id:
         metadata["tool_id"] = tool_id
@@ -336,7 +333,7 @@ def build_content(
         source=source.memory_source or "inferred",
         confidence=read_share(fields.get("confidence")),
         pinned=str(fields.get("pinned", "")).lower() in YES_WORDS,
-        expires_at=expires_at,
+        expires_at=dates.get("expires_at", ""),
         created_at=created_at or source.modified,
         updated_at=dates.get("updated_at") or created_at or source.modified,
         files=read_words(fields.get("files"), read_list),
@@ -366,15 +363,6 @@ def split_record(record: Mapping[str, Any], tool: str) -> tuple[dict[str, Any], 
         else:
             metadata[name] = value
     return fields, metadata
-
-
-def find_end_of_life(record: Mapping[str, Any], created_at: str) -> str:
-    """Return the date after which golemcore forgets a memory, or an empty string."""
-    days = record.get("ttlDays")
-    moment = parse_time(created_at)
-    if moment is None or not isinstance(days, int) or not 0 < days < MOST_DAYS:
-        return ""
-    return format_time(moment + timedelta(days=days))
 
 
 def build_stable_id(name: str, created_at: str) -> str:
@@ -508,14 +496,8 @@ def read_date(value: Any) -> str:
 
     03/04/2026 is another day in America than elsewhere, so it is no date.
     """
-    text = str(value).strip()
     try:
-        if EPOCH_TIME.fullmatch(text):
-            # `1767225600000` is in milliseconds, `1767225600` and `1767225600.25` are in seconds.
-            is_milliseconds = len(text) > 11 and "." not in text
-            seconds = float(text) / 1000 if is_milliseconds else float(text)
-            return format_time(datetime.fromtimestamp(seconds, UTC))
-        return format_time(parse_time(text) or parse_written_date(text))
+        return read_timestamp(value) or format_time(parse_written_date(str(value).strip()))
     except (ValueError, OverflowError, OSError):
         return ""
 

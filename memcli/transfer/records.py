@@ -1,4 +1,4 @@
-"""JSON, CSV and SQLite: the memories of mem0, jcode, golemcore, zerg, claude-mem, and others.
+"""JSON, CSV and SQLite: the memories of mem0, jcode, golemcore, claude-mem, and others.
 
 A record is an object or a row that has a text. First its shape tells which tool wrote it, then
 `adapt_record` gives its parts our names, and `items.build_content` makes a memory of it. Below are
@@ -64,7 +64,6 @@ LARGEST_VALUE = 32 * 1024 * 1024  # bytes of a cell in a database
 TABLES = {
     "observations": {"project", "type", "created_at"},
     "session_summaries": {"project", "request", "learned"},
-    "memory_files": {"path", "content", "owner_id"},
 }
 # The parts of a session summary of claude-mem.
 SUMMARY_PARTS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
@@ -93,7 +92,6 @@ SHAPES = (
     Shape("mem0", {"source", "relationship"}, frozenset({"target", "destination"})),
     Shape("jcode", {"category", "content", "trust"}),
     Shape("golemcore", {"layer", "content"}),
-    Shape("zerg", {"path", "content", "owner_id"}),
     Shape("claude-mem", {"type", "project"}, frozenset({"narrative", "facts"})),
     Shape("claude-mem", {"project"}, frozenset({"investigated", "learned"})),
 )
@@ -116,10 +114,8 @@ def adapt_record(record: Record, tool: str) -> Record:
         return adapt_relation(dict(record))
     if tool == "mcp-memory":
         return adapt_entity(dict(record))
-    # A database stores lists and objects as JSON.
-    if tool == "zerg":
-        return adapt_memory_file({name: parse_list(value) for name, value in record.items()})
     if tool == "claude-mem":
+        # A database stores lists and objects as JSON.
         record = {name: parse_list(value) for name, value in record.items()}
         # claude-mem stores its date twice, as text and in milliseconds.
         if record.get("created_at"):
@@ -141,13 +137,6 @@ def adapt_entity(record: Record) -> Record:
     text = format_items(record.pop("observations")) or name
     tag = str(record.pop("entityType", ""))
     return {**record, TEXT: text, "id": name, "type": "entity", "tags": [tag]}
-
-
-def adapt_memory_file(record: Record) -> Record:
-    path = record["path"]
-    title = record.get("title") or path
-    metadata = record.pop("file_metadata", None) or {}
-    return {**record, "id": path, "title": title, "metadata": metadata}
 
 
 def adapt_observation(record: Record) -> Record:
@@ -480,7 +469,7 @@ def parse_columns(pairs: Iterable[str]) -> dict[str, str]:
 
 
 def read_sqlite(source: Source) -> Iterator[Item] | None:
-    """Read the observations and summaries of claude-mem, or the memory files of zerg."""
+    """Read the observations and summaries of claude-mem."""
     if not source.head.startswith(SQLITE_MARK) or source.stream is not None:
         return None
     try:

@@ -118,21 +118,6 @@ def build_claude_mem(path: Path) -> Path:
     return path
 
 
-def build_zerg(path: Path) -> Path:
-    with sqlite3.connect(path) as database:
-        database.executescript(
-            """
-            create table memory_files (id integer primary key, owner_id integer, path text,
-                title text, content text, tags text, file_metadata text, created_at text,
-                updated_at text);
-            insert into memory_files values (1, 7, 'people/ana.md', null, 'Ana likes maps.',
-                '["people"]', '{"room": "b"}', '2026-01-02 03:04:05', '2026-01-03 00:00:00');
-            """
-        )
-    database.close()
-    return path
-
-
 def build_source(folder: Path, sample: Any) -> Path:
     if callable(sample):
         path: Path = sample(folder / "store.db")
@@ -155,7 +140,6 @@ CASES = {
     "golemcore": (GOLEMCORE, 3, "PostgreSQL listens on 5433.", {"title": "Port", "created_at": "2026-02-05T15:42:10Z", "confidence": 0.91}),
     "jarvis": (JARVIS, 3, "User prefers dark mode.", {"created_at": "2024-01-01T00:00:00Z", "tags": ["user_preference", "settings"]}),
     "neovate": (NEOVATE, 3, "- First day of the bot.", {"created_at": "2025-12-20T00:00:00Z"}),
-    "zerg": (build_zerg, 1, "Ana likes maps.", {"owner": "7", "title": "people/ana.md", "created_at": "2026-01-02T03:04:05Z", "updated_at": "2026-01-03T00:00:00Z"}),
     "MCP memory server": (GRAPH, 2, "- keeps the books", {"type": "entity", "title": "Teresa_Silva", "tags": ["person"]}),
     "basic-memory": (BASIC_MEMORY, 1, "- [method] Pour over", {"title": "Coffee Brewing", "created_at": "2026-02-01T09:00:00Z"}),
     "claude-mem": (build_claude_mem, 2, "A lock was added.", {"type": "lesson", "project": "shop", "created_at": "2026-03-04T05:06:07Z", "title": "Cache race fixed"}),
