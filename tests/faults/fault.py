@@ -24,6 +24,7 @@ class Fault:
     name: str
     error: int = 0  # 0: the process is killed, a write after half of its bytes
     is_lasting: bool = False  # all later calls fail too
+    spares_mem: bool = False  # only the git that makes the call is killed
     at: int = 0  # from 1; 0 only counts
 
     def hitting(self, at: int) -> "Fault":
@@ -105,8 +106,12 @@ def run_mem(
             "FAULT_ERRNO": str(fault.error),
             "FAULT_LASTING": str(int(fault.is_lasting)),
         }
+    command = [sys.executable, "-m", "memcli", *arguments]
+    if fault is not None and not fault.spares_mem:
+        # A git that mem runs has a process group of its own. The shell becomes mem.
+        command = ["/bin/sh", "-c", 'FAULT_GROUP=$$ exec "$@"', "sh", *command]
     done = subprocess.run(
-        [sys.executable, "-m", "memcli", *arguments],
+        command,
         cwd=world / "project",
         env=environment,
         input=stdin,
