@@ -19,7 +19,7 @@ from ..formats import (
     parse_time,
     read_entry,
 )
-from ..index import Index, open_index, remove_leftovers, scan_workspace
+from ..index import Index, open_index, read_ignored_patterns, remove_leftovers, scan_workspace
 from ..reconcile import edit_file, find_circles, find_conflicts
 from ..store import (
     EVENTS,
@@ -34,6 +34,7 @@ from ..store import (
     find_secret_problems,
     find_sessions_folder,
     has_last_line_end,
+    is_ignored,
     list_sessions,
     read_file,
     repair_events,
@@ -269,13 +270,15 @@ def find_staged_problems(workspace: Workspace) -> list[Finding]:
     main = repository.main.resolve() if repository.main else folder
     # Deleted files cannot contain anything.
     names = run_git(folder, "diff", "--cached", "--name-only", "-z", "--diff-filter=ACMR")
+    ignored = read_ignored_patterns(workspace)
     findings = []
     for name in names.decode("utf-8", "surrogateescape").split("\0"):
         # A memory has the same path in every worktree.
         file = main / name
         path = str(file.relative_to(root)) if file.is_relative_to(root) else ""
         # Not the code. Its tests and examples contain texts that look like secrets.
-        if not workspace.get_kind(path) and path not in (MARK, workspace.purged_path):
+        is_memory = workspace.get_kind(path) or path in (MARK, workspace.purged_path)
+        if not is_memory or is_ignored(ignored, path):
             continue
         text, problem = decode(run_git(folder, "show", f":{name}"))
         problems = [problem] if problem else []
