@@ -12,6 +12,7 @@ from typing import Any
 
 from ..api import ChangedError, MemError, NotFoundError, UsageError, open_index, write
 from ..formats import TYPES, count_noun, frontmatter, get_body, read_entry, read_tags
+from ..index import IndexedEntry
 from ..reconcile import (
     Choice,
     Question,
@@ -84,7 +85,7 @@ def show_edit(request: Request, problem: str = "") -> Page:
         raise ChangedError(MASKED)
     name, types = f"Edit {file.path}", []
     values = {"text": file.shown}
-    entry = file.entry
+    entry = find_entry(file)
     if entry is not None:
         # Another tool may have a type of its own.
         name, types = "Edit memory", list(dict.fromkeys([*TYPES, entry.type]))
@@ -150,11 +151,18 @@ def build_text(request: Request, file: OpenFile) -> str:
     before = file.stored or ""
     body = read_text(request)
     # `read_text` removed the carriage returns. `edit_file` below restores those of an entry.
-    if file.entry is None:
+    entry = find_entry(file)
+    if entry is None:
         return body.replace("\n", "\r\n") if "\r\n" in before else body
-    old = {"title": file.entry.title, "type": file.entry.type, "tags": read_own_tags(request, file)}
+    old = {"title": entry.title, "type": entry.type, "tags": read_own_tags(request, file)}
     changes = {name: value for name, value in read_fields(request).items() if value != old[name]}
     return edit_file(request.workspace, file.path, changes, body).after or ""
+
+
+def find_entry(file: OpenFile) -> IndexedEntry | None:
+    """Return the entry whose fields the form shows. Broken frontmatter is shown as text."""
+    is_broken = file.shown.startswith("---") and not file.index.read_fields(file.path)
+    return None if is_broken else file.entry
 
 
 def read_own_tags(request: Request, file: OpenFile) -> tuple[str, ...]:

@@ -70,7 +70,8 @@ def collect_days(request: Request) -> dict[str, list[Passage]]:
             day = workspace.format_local(record.timestamp)
             days[day].append((kind, text[record.start : record.end].strip(), path))
     created = index.run(
-        "select path, created_at, summary from entries join files using(file) order by created_at"
+        "select path, created_at, summary from entries join files using(file)"
+        " where status != 'forgotten' order by created_at"
     )
     for path, time, summary in created.fetchall():
         days[workspace.format_local(time)].append(("memory", summary, path))

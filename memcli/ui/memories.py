@@ -139,7 +139,8 @@ def show_latest(request: Request) -> Content:
     if index.read_text(request.workspace.page_path):
         page = link_memory(request, request.workspace.page_path, "Long-term memory")
     template = '<p class="quiet count"><span>{}</span>{}</p><ul class="rows">{}</ul>'
-    return [render_messages(index.messages), fill(template, count, page, rows), more]
+    messages = render_messages(index.messages + index.describe_unread())
+    return [messages, fill(template, count, page, rows), more]
 
 
 def render_messages(messages: list[str]) -> Content:
@@ -223,7 +224,8 @@ def render_notes(request: Request, file: OpenFile) -> Content:
             notes.append(f"Line {problem.line}: {problem.reason}")
     if file.stored is None:
         notes.append("This memory comes from your team's server.")
-    elif file.path.endswith(".md") and not file.is_editable:
+    # Of a file with a conflict, nothing is shown, and the problem says so.
+    elif file.shown and file.path.endswith(".md") and not file.is_editable:
         notes.append(MASKED)
     return fill_each('<p class="note">{}</p>', notes)
 

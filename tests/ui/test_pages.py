@@ -189,13 +189,24 @@ def test_edit_keeps_line_ends(client: Client, workspace: Workspace) -> None:
     assert (workspace.root / "entries/same.md").read_bytes() == before
 
 
-def test_edit_refuses_broken_frontmatter(client: Client, workspace: Workspace) -> None:
+def test_edit_shows_broken_frontmatter_as_text(client: Client, workspace: Workspace) -> None:
     file = put(workspace, "entries/bad.md", "---\ntags: [a\n---\n\nOak.\n")
-    status, page, _ = save(client, "entries/bad.md", text="Ash.", tags="b")
+    assert "tags: [a" in client.get("edit?id=entries/bad.md")
+    status, page, _ = save(client, "entries/bad.md", text="---\ntags: [b\n---\n\nAsh.\n")
     assert status == 409
     assert 'role="alert"' in page
     assert "Ash." in page
     assert file.read_text() == "---\ntags: [a\n---\n\nOak.\n"
+    assert save(client, "entries/bad.md", text="---\ntags: [a]\n---\n\nAsh.\n")[0] == 303
+    assert file.read_text().endswith("---\n\nAsh.\n")
+
+
+def test_a_file_with_a_conflict_is_named(client: Client, workspace: Workspace) -> None:
+    put(workspace, "entries/a.md", "<<<<<<< HEAD\nOak.\n=======\nAsh.\n>>>>>>> theirs\n")
+    assert "not searched: entries/a.md (a git conflict" in client.get("memories")
+    page = client.get("memory?id=entries/a.md")
+    assert "a git conflict marker: resolve the conflict first" in page
+    assert "hides a secret" not in page
 
 
 def test_checkboxes_change_one_line(client: Client, workspace: Workspace) -> None:
@@ -320,6 +331,7 @@ def test_write_forget_restore_and_undo(client: Client, workspace: Workspace) -> 
     page = client.get(client.post("forget", {"id": path}))
     assert f"Forgotten: {TEXT}" in page
     assert 'class="row"' not in page
+    assert TEXT not in client.get("days")
     assert ">Restore<" in client.get(f"memory?id={quote(path)}")
     client.post("restore", {"id": path})
     assert 'class="row"' in client.get("memories")
