@@ -10,11 +10,13 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from shlex import quote
 from tempfile import TemporaryDirectory
 from unicodedata import normalize
 
 from ..errors import BusyError, MemError, NotFoundError, RejectedError
-from ..index import open_index
+from ..formats import get_content
+from ..index import Index, open_index
 from ..reconcile import edit_file, find_circles, purge_entries
 from ..store import (
     MARK,
@@ -119,6 +121,7 @@ class Exchange:
         self.accept_rewrite = accept_rewrite
         self.rewritten = ""  # our last commit from the remote, if the remote no longer has it
         self.problem = f"other machines pushed first, {TRIES} times"
+        self.uncommitted: set[str] = set()  # files that changed on both sides
         self.result = SyncResult()
         repository.check_free()
         self.local_branch = repository.branch
@@ -339,15 +342,36 @@ class Exchange:
                     with suppress(GitError):
                         restore_half_written_files(self.workspace, self.repository)
                     raise
+                self.repository.run("update-ref", "-d", MOVING)
                 # A line for each file: "<tab>entries/2026-11/tea-4kq7tz.md"
-                names = [line.strip() for line in error.output.splitlines() if line[:1] == "\t"]
-                files = ", ".join(names) or "a file"
-                self.problem = f"{files} changed on both sides and cannot be committed here"
-                is_moved = False
-            else:
-                is_moved = True
+                lines = error.output.splitlines()
+                self.keep_edits([line.strip() for line in lines if line[:1] == "\t"], target)
+                return False
             self.repository.run("update-ref", "-d", MOVING)
-        return is_moved
+        return True
+
+    def keep_edits(self, paths: Sequence[str], target: str) -> None:
+        """Prepare the next try, which must not overwrite edited files.
+
+        The next commit takes the notes. Raises RejectedError for files that mem must not commit.
+        """
+        self.problem = f"{', '.join(paths) or 'a file'} changed on both sides"
+        pending, skipped = list_pending(self.workspace, self.repository)
+        reasons = dict(skipped)
+        merged = self.repository.read_files(target, paths)
+        for path in paths:
+            if path in pending:
+                continue
+            if path in reasons or merged[path] is None:
+                reason = reasons.get(path, "another machine deleted it")
+                raise RejectedError(
+                    f"{path} has changes here that are not committed: {reason}",
+                    f"commit them with git, or drop them: git checkout -- {quote(path)}",
+                )
+            # Obsidian's settings or an attachment, which mem does not commit. If git's index has
+            # the other version already, git leaves the file as it is.
+            self.repository.run("--literal-pathspecs", "reset", "-q", target, "--", path)
+            self.uncommitted.add(path)
 
     def finish(self, ours: str, theirs: str, target: str) -> None:
         """Remember the common commit, index the received files, and report what changed."""
@@ -368,13 +392,37 @@ class Exchange:
         for path, changes in find_circles(index):
             groups.append(ChangeGroup([edit_file(workspace, path, changes)]))
             result.conflicts.append(Conflict(path, "was replaced by a memory that it replaced"))
+        for path in sorted(self.uncommitted):
+            reason = "stays as it is here, uncommitted. The other version: git show "
+            result.conflicts.append(Conflict(path, reason + quote(f"HEAD:{path}")))
         # The other machine repairs them in the same way, so this need not be sent now.
         commit(workspace, "sync", groups, actor="hook")
+        self.show_repeats(index, target)
         result.conflicts += find_new_conflicts(index, result.received, result.conflicts)
         received_paths = {item.path for item in result.received}
         for path, problem in index.list_problems():
             if path in received_paths:
                 result.messages.append(f"{path}:{problem.line}: {problem.reason}")
+
+    def show_repeats(self, index: Index, target: str) -> None:
+        """Show received memories that repeat a purged text, if their user saved it again.
+
+        The machine that saved one must have known of every purge. Otherwise, it may only be late.
+        """
+        workspace, repository, machine = self.workspace, self.repository, self.workspace.machine
+        digests, purged_ids = machine.read_purged_digests(), workspace.read_purged_ids()
+        for item in self.result.received if digests else ():
+            # The text of the index is hidden.
+            text = get_content(read_file(workspace, item.path) or "")
+            where = "path = ? and source = 'user' and created_at >= ?"
+            is_later = index.list_entries(where, (item.path, workspace.find_last_purge()))
+            if is_later and digests & machine.build_digests([text]):
+                options = ("log", "-1", "--diff-filter=A", "--format=%H")
+                added = repository.try_run("--literal-pathspecs", *options, target, "--", item.path)
+                known = repository.read_file(added, workspace.purged_path)
+                if purged_ids <= parse_purged_ids(known):
+                    machine.remove_purged_digests([text])
+        index.refresh()
 
 
 def restore_half_written_files(workspace: Workspace, repository: Repository) -> None:

@@ -190,7 +190,9 @@ def test_two_answers_to_one_question_make_it_open_again(laptop: Machine, desktop
     assert desktop.mem("review", "--json")[1] == laptop.mem("review", "--json")[1]
 
 
-def test_a_purge_deletes_the_text_on_the_other_machine(laptop: Machine, desktop: Machine) -> None:
+def test_a_purge_deletes_the_text_on_the_other_machine(
+    tmp_path: Path, laptop: Machine, desktop: Machine
+) -> None:
     memory = laptop.write("The spare key is under the flower pot.")
     laptop.sync()
     desktop.sync()
@@ -211,6 +213,17 @@ def test_a_purge_deletes_the_text_on_the_other_machine(laptop: Machine, desktop:
             "write", "The spare key is under the flower pot.", "--source", "inferred"
         )
         assert code == 5, output
+    # The user of another machine, which does not know of the purge, does not bring it back.
+    late = Machine(tmp_path / "late")
+    late.write("The spare key is under the flower pot.")
+    late.sync(str(tmp_path / "hub.git"))
+    desktop.sync()
+    assert "flower pot" not in desktop.mem("search", "spare key")[1]
+    # What the user says after the purge is shown on the other machine too.
+    laptop.write("The spare key is under the flower pot.")
+    laptop.sync()
+    desktop.sync()
+    assert "flower pot" in desktop.mem("search", "spare key")[1]
 
 
 @pytest.mark.parametrize("by_hand", [False, True])
