@@ -350,7 +350,7 @@ class Exchange:
             self.repository.run("update-ref", "-d", MOVING)
         return True
 
-    def keep_edits(self, paths: Sequence[str], target: str) -> None:
+    def keep_edits(self, paths: list[str], target: str) -> None:
         """Prepare the next try, which must not overwrite edited files.
 
         The next commit takes the notes. Raises RejectedError for files that mem must not commit.
