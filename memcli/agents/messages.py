@@ -308,7 +308,6 @@ def save_statements(
             statement.text,
             type=statement.type,
             source="user",
-            project=statement.project,
             sources=(message,),
         )
         for statement in statements
@@ -320,7 +319,9 @@ def save_statements(
             continue
         # The agent reads it in the prompt, so it needs no reminder.
         shown.add(outcome.text, outcome.id, stays=True)
-        requests.done.append(f"{outcome.action} {outcome.short_id}: {outcome.text}")
+        texts = [f"{outcome.action} {outcome.short_id}: {outcome.text}"]
+        texts += [f"{item.relation} {item.short_id}: {item.text}" for item in outcome.related]
+        requests.done.extend(texts)
         requests.note_command(requests.workspace, "saved", outcome.undo, outcome.text)
     return errors
 

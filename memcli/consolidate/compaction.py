@@ -355,12 +355,8 @@ def shorten_page(workspace: Workspace, *, actor: str = "person") -> str:
     return f"shortened {workspace.page_path} to {size:,} bytes (mem undo {done.number})"
 
 
-def build_page_change(
-    workspace: Workspace, answer: str, before: str | None = None
-) -> Replace | str:
+def build_page_change(workspace: Workspace, answer: str, before: str) -> Replace | str:
     """Return the change to a shorter page, or the reason why it is refused."""
-    if before is None:
-        before = read_file(workspace, workspace.page_path) or ""
     fenced = FENCE.match(answer)
     after = (fenced[1] if fenced else answer).strip("\n") + "\n"
     # Models end lines with a line feed alone.

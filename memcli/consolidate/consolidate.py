@@ -15,7 +15,6 @@ from ..index import open_index
 from ..reconcile import Outcome, clean_text, forget_described, write_memories
 from ..store import (
     ChangeGroup,
-    Replace,
     Session,
     Workspace,
     change_metadata,
@@ -33,7 +32,6 @@ from .batch import (
     find_due_messages,
     read_pending,
 )
-from .compaction import build_page_change
 from .plan import (
     SYSTEM,
     Plan,
@@ -188,9 +186,6 @@ def build_groups(
         change = build_history_change(workspace, batch, history)
         result.history, result.history_path = history, change.path
         yield ChangeGroup([change], redact_secrets=True)
-    shortened = build_page_change(workspace, plan.page) if plan.page else None
-    if isinstance(shortened, Replace):
-        yield ChangeGroup([shortened])
     if plan.error:
         # The cursor stays, so that the next run tries again.
         session.other[FALLBACK_TO] = batch.last_id

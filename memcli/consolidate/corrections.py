@@ -129,8 +129,6 @@ def name_subject(body: str, lines: Sequence[Line], wrong: str) -> str:
     if before is None:
         return body
     verb = VERBS.get((it["verb"] or "")[-1:], "")
-    if verb and rest.startswith(("been ", "moved ", "changed ")):
-        verb = "has "
     # "Renamed to main last year", but "went up to 985 in April"
     if not it["pronoun"] and not rest.startswith(("went", "turned")):
         verb = "was "
@@ -193,7 +191,7 @@ def find_contrast(body: str, reading: Reading) -> Correction | None:
     """Read a sentence that names the wrong value: "the port is 7654, not 6543"."""
     contrast = search_pattern("contrast", body)
     if contrast is None:
-        return find_name(body, reading) or find_spelling(body, reading.lines)
+        return find_spelling(body, reading.lines)
     old = next(filter(None, contrast.groups()), "")
     new = ""
     whole = match_start("new_value", body)
@@ -221,17 +219,6 @@ def replace_old(old: str, new: str, wrong: Line) -> Correction | None:
     """Put new words in the place of the old ones in a statement."""
     text = restate_line(wrong._replace(text=replace_words(wrong.text, old, new)))
     return Correction(text, old) if text else None
-
-
-def find_name(body: str, reading: Reading) -> Correction | None:
-    """Read a name before the denial of another: "Laura Stone. Not Stein."."""
-    denial = match_start("not_alone", reading.next_sentence)
-    name = body.rstrip(" .!")
-    fragment = match_start("fragment", name)
-    if denial is None or fragment is None or fragment[0] != name:
-        return None
-    wrong = find_line(denial["old"], reading.lines)
-    return replace_old(denial["old"], name, wrong) if wrong else None
 
 
 def find_spelling(body: str, lines: Sequence[Line]) -> Correction | None:
@@ -400,11 +387,7 @@ def is_different(body: str, first: str, second: str, claim: str, reading: Readin
     claimed = find_names(claim)
     if len(names & claimed) > 1 and names - claimed:
         return True
-    restriction = match_start("restriction", second)
-    narrowed = restriction["name"] if restriction else ""
-    if match_start("only", second):
-        narrowed = second
-    if find_names(narrowed) & claimed:
+    if match_start("only", second) and find_names(second) & claimed:
         return True
     # A name has a capital in the middle of the agent's sentence.
     name = re.sub(r"(?i)^(?:the|der|die|das) |'s\b.*", "", first).split()[0]

@@ -209,9 +209,6 @@ def restate_line(line: Line) -> str:
         return line.text.rstrip(" .!")
     report = match_start("report", line.text)
     text = line.text[report.end() :] if report and line.text[:1] in "Ii" else line.text
-    if report and match_start("loose_part", text):
-        # "I deployed to eu-west-1", but not "I've entered the dentist on Monday"
-        text = line.text[report.start("verb") :]
     is_unclear = bool(re.search(r"\b(?:I|me|my)\b", text))
     for theirs, ours in OWN_WORDS:
         text = re.sub(theirs, ours, text)
@@ -223,13 +220,7 @@ def replace_words(text: str, old: str, new: str) -> str:
     """Replace words of a text. "The Torne river" with "the Kalix river" is "The Kalix river"."""
     first, last = re.escape(new.split()[0]), re.escape(new.split()[-1])
     wanted = rf"(?i)(?:\b{first} )?{re.escape(old)}(?: {last}\b)?"
-    return re.sub(wanted, lambda match: match_case(match[0], new), text)
-
-
-def match_case(old: str, new: str) -> str:
-    """Return words with a capital if the old words begin with the same article."""
-    is_article = old[:1].isupper() and old.split()[0].casefold() == new.split()[0].casefold()
-    return f"{new[:1].upper()}{new[1:]}" if is_article else new
+    return re.sub(wanted, lambda _: new, text)
 
 
 def has_word(text: str, wanted: str) -> bool:

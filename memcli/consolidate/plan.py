@@ -61,7 +61,7 @@ fits.
 
 If there is nothing to remember, answer {{}}."""
 
-FIELDS = ("batch", "history_entry", "memories", "memory_update")
+FIELDS = ("batch", "history_entry", "memories")
 # Small models rename the fields of the prompt.
 TEXT_KEYS = ("text", "content", "memory", "statement", "fact", "value", "body", "summary")
 LONGEST_MEMORY = 2_000  # characters; a longer text is no statement
@@ -185,7 +185,6 @@ class Reply:
 
     history: str = ""
     memories: list[Proposal] = field(default_factory=list)
-    page: str = ""  # a shorter MEMORY.md
     batch: str = ""
     is_cut: bool = False
 
@@ -201,7 +200,6 @@ def parse_reply(text: str) -> Reply:
     reply = Reply(
         "" if is_useless(history) else history,
         read_proposals(fields.get("memories")),
-        read_text(fields.get("memory_update")),
         read_text(fields.get("batch")),
         reading.is_cut,
     )
@@ -290,7 +288,6 @@ class Plan:
     history: str = ""
     drafts: list[Draft] = field(default_factory=list)
     forget: list[Statement] = field(default_factory=list)  # what the user asked to forget
-    page: str = ""  # a shorter MEMORY.md that a model proposes
     error: str = ""  # why there is only a fallback
 
 
@@ -321,7 +318,7 @@ def build_plan_of_reply(
         history = build_history_text(batch.messages)
     # Nobody but the user can ask to forget something, so the rules decide that.
     forget = [item for item in find_open_statements(batch) if item.kind == "forget"]
-    return Plan(method, history, drafts, forget, reply.page)
+    return Plan(method, history, drafts, forget)
 
 
 def build_drafts(

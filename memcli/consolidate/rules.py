@@ -12,6 +12,7 @@ from .corrections import (
     Reading,
     find_agent_statement,
     find_correction,
+    find_value,
     has_report,
     is_ended,
     is_new_value,
@@ -45,11 +46,12 @@ GUARDS = ("question", "hypothetical", "this_session", "narrow", "for_now")
 TYPES = {"rule": "constraint", "preference": "preference", "correction": "correction"}
 # `project: shop` in a task or message
 PROJECT_LINE = re.compile(r"(?im)^[ \t]*project[ \t]*[:=][ \t]*([\w./-]{1,80})[ \t\r]*$")
+MISSPELLED = re.compile(r"(?i)\bre(?:m|me|mm|mme|mem|meme|memm|memem)b(?:er|re)\b")  # remeber
 # A prompt without any of these words asks for nothing. Most prompts have none.
 REQUEST_WORD = re.compile(
-    r"remember|memor|in mind|forget|reminder|futur|(?:note|save|store|record|keep)(?: |:|,|$)"
-    r"|(?:write|put) down|merk|denk|notier|speicher|vergiss|zukunft|recuerda|olvid|guarda|apunta"
-    r"|anota|cuenta|souviens|rappelle|retiens|oublie|avenir|记住",
+    r"rem\w{0,5}b(?:er|re)|memor|in mind|forget|reminder|futur|(?:write|put) down|merk|denk"
+    r"|(?:note|save|store|record|keep)(?: |:|,|$)|notier|speicher|vergiss|zukunft|recuerda|olvid"
+    r"|guarda|apunta|anota|cuenta|souviens|rappelle|retiens|oublie|avenir|记住",
     re.IGNORECASE,
 )
 
@@ -125,7 +127,7 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
     A statement of kind forget without text withdraws the last statement of the message before.
     """
     found: list[Statement] = []
-    sentences = find_own_sentences(text)
+    sentences = find_own_sentences(MISSPELLED.sub("remember", text))
     bodies = ["" if item.is_quoting else split_opening(item.text)[1] for item in sentences]
     last = -1  # the number of the sentence that the last statement is from
     lines = find_lines(earlier)
@@ -234,8 +236,12 @@ def read_request(body: str, reading: Reading) -> Statement | None:
         clause, _, rest = wanted.partition(", ")
         if is_correcting_clause(clause, rest):
             line = Line(format_sentence(clause), is_agents=False)
-            text = format_sentence(name_subject(rest, [line], line.text))
-            return Statement(text, "correction", "correction", corrects=line.text)
+            # "It is 11 now" is about the price, and the statement says of what.
+            value = find_value(rest, reading._replace(lines=[line], is_correcting=True))
+            text = value.text if value else name_subject(rest, [line], line.text)
+            if not is_dependent(text):
+                text = format_sentence(text)
+                return Statement(text, "correction", "correction", corrects=line.text)
         wanted = clause if " " in clause else wanted
     if search_pattern("question", wanted) or search_pattern("this_session", body):
         return Statement("", "", kind)
