@@ -69,7 +69,10 @@ def build_missing_error(workspace: Workspace, name: str) -> NotFoundError:
             is_ours = is_ignored(workspace.settings["index.exclude"], path)
             excluder = "index.exclude" if is_ours else "an ignore file or Obsidian's settings"
             return NotFoundError(f"{path} is excluded by {excluder}, so mem does not read it")
-    return NotFoundError(f"no memory {name!r}", f"search for it: mem search {name!r}")
+    hint = f"search for it: mem search {name!r}"
+    if workspace.settings["team.space"] and ID_PART.fullmatch(name):
+        hint = "if it is a colleague's memory, only they can change or forget it"
+    return NotFoundError(f"no memory {name!r}", hint)
 
 
 def get_entry(index: Index, name: str) -> IndexedEntry:

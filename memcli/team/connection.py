@@ -189,11 +189,6 @@ def check_pause(workspace: Workspace, index: Index) -> None:
         raise UnavailableError("it did not answer a moment ago", "try again in a minute")
 
 
-def clear_pause(workspace: Workspace) -> None:
-    """Let the next command query the server again, because the user requested it."""
-    open_index(workspace, refresh_first=False).database.try_set_meta(PAUSE, "")
-
-
 def describe_error(error: "psycopg.Error", is_late: bool, seconds: float) -> tuple[str, str]:
     """Return the message and the hint for an error of the server."""
     from psycopg import errors

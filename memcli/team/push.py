@@ -16,7 +16,7 @@ from ..errors import UnavailableError
 from ..formats import build_digest
 from ..index import TOKENIZER, Index, Progress, open_index
 from ..store import Workspace, find_secret_problems
-from .connection import PUSH_SECONDS, SEARCH_SECONDS, Team, clear_pause, find_space, open_team
+from .connection import PAUSE, PUSH_SECONDS, SEARCH_SECONDS, Team, find_space, open_team
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,8 +55,9 @@ def push(workspace: Workspace, progress: Progress | None = None) -> PushResult:
     """
     if not find_space(workspace):
         return PushResult()
-    clear_pause(workspace)
     index = open_index(workspace, refresh_first=False)
+    # The user requested it, so the server is asked again.
+    index.database.try_set_meta(PAUSE, "")
     machine = build_machine_name(workspace)
     with open_team(workspace, PUSH_SECONDS) as team:
         removed = remove_forgotten(team, index)
@@ -90,8 +91,7 @@ def withdraw(workspace: Workspace) -> int:
     if not find_space(workspace):
         return 0
     index = open_index(workspace)
-    forgotten = index.run("select 1 from entries where status = 'forgotten' limit 1").fetchone()
-    if not forgotten and not workspace.read_purged_ids():
+    if not index.has_forgotten() and not workspace.read_purged_ids():
         return 0
     with open_team(workspace, SEARCH_SECONDS) as team:
         return remove_forgotten(team, index)

@@ -107,6 +107,7 @@ def test_members_find_what_colleagues_pushed_and_an_intruder_does_not(
     assert bea.search("stork", "--since", "2026-11-01") == {staging, friday, kai}
     assert bea.search("stork", "--kind", "note") == set()
     assert "staging database" in bea.mem("read", stork[-6:])
+    assert "only they can change or forget it" in bea.try_mem("forget", stork[-6:])[2]
     code, output, _ = bea.try_mem("search", "where is staging")
     assert output.splitlines()[0].endswith("from ana")
     assert ana.search("stork") == {("", staging[1]), ("", friday[1])}
