@@ -45,7 +45,9 @@ FIRST_WORDS = {
     "constraint": r"(?:please|always|never|do not|don['’]?t|from now on|avoid|rule:)(?!\w)"
     r"|use (?!of\b|cases?\b)|(?:we|you) (?:always|never|must)(?! \w+ed\b| found\b| had\b) "
     r"|no (?!one\b|longer\b)(?!.*\b(?:is|are|was|were|ha[sd]|have|exists?|found|needed|yet)\b)\w"
-    r"|before (?:\w+ing|each|every)\b[^,]*, (?!(?:the|we|i|it|they|our|my|this)\b)",
+    r"|(?:run|format|lint|validate|regenerate|rebuild|bump) (?!\d|(?:of|is|was|times?)\b)"
+    r"|(?:before (?:\w+ing|each|every)|(?:before|after|when(?:ever)?|if) you)\b[^,]*, "
+    r"(?!(?:the|we|i|it|they|our|my|this)\b)",
     # "I prefer tabs", "The user prefers tabs", "Ana now prefers tabs"
     "preference": r"(?:i|we|(?:the )?user|\w+)(?: \w+)? prefers?\b",
 }
