@@ -13,6 +13,8 @@ from memcli.context import CommonOptions, Context
 from memcli.store.init import create_workspace
 from memcli.store.workspace import Workspace, get_target_workspace
 
+PROJECT = Path(__file__).parents[1]
+CACHE = PROJECT / "build" / "cache"  # for the prepared copy of the model
 NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
 COUNTER = count()
 
@@ -66,11 +68,11 @@ def put(workspace: Workspace, path: str, text: str | bytes) -> Path:
 
 def get_process_environment(home: Path) -> dict[str, str]:
     """Return the environment of a `mem` process with a home of its own."""
-    project = Path(__file__).parents[1]
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
-        "PYTHONPATH": str(project),
+        "XDG_CACHE_HOME": str(CACHE),
+        "PYTHONPATH": str(PROJECT),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_AUTHOR_NAME": "Ana",
         "GIT_AUTHOR_EMAIL": "ana@example.org",

@@ -180,7 +180,7 @@ def test_answers_are_bounded_and_can_be_continued(tmp_path: Path) -> None:
     body = "".join(f"Line {number} of the log.\n" for number in range(3000))
     put(workspace, "entries/long.md", body)
     for number in range(120):
-        put(workspace, f"entries/many/{number}.md", f"Memory {number}: " + "word " * 300)
+        put(workspace, f"entries/many/{number}.md", f"Memory {number}: " + "word " * 60)
     shown, offset = "", 0
     while True:
         text, _ = call(workspace, "memory_read", path="long.md", offset=offset)
@@ -228,7 +228,8 @@ def test_hostile_messages_do_not_stop_the_server(tmp_path: Path) -> None:
             ["id", "jsonrpc", "result"],
             ["error", "id", "jsonrpc"],
         ]
-        big = client.ask("tools/call", name="memory_write", arguments={"content": "x " * 5_000_000})
+        content = "x " * (5_000_000 if LONG else 50_000)
+        big = client.ask("tools/call", name="memory_write", arguments={"content": content})
         assert len(json.dumps(big)) < 30_000
         result = client.ask("tools/call", name="memory_ls", arguments=[1])
         assert result["code"] == -32602
@@ -266,7 +267,7 @@ def test_searches_do_not_wait_for_the_server(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     environment = get_process_environment(tmp_path / "home")
     with start(tmp_path) as client:
-        for number in range(200 if LONG else 20):
+        for number in range(200 if LONG else 6):
             client.call("memory_write", content=f"Shelf {number} holds {number * 7} jars.")
             search = subprocess.Popen(
                 [sys.executable, "-m", "memcli", "search", f"shelf {number} jars", "-n", "1"],

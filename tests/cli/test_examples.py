@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memcli.cli.commands import COMMANDS
-from tests.cli.transcript import PROJECT
+from tests.helpers import get_process_environment
 
 ENTRY = "---\nid: mem_01m8h0h7p04kq7tz\ntype: fact\n---\n\nStaging listens on port 6543.\n"
 PREPARATION = """
@@ -84,14 +84,9 @@ class Shell:
             ["bash", "-c", command],
             cwd=self.folder / "shop",
             env={
-                "HOME": str(self.folder / "home"),
+                **get_process_environment(self.folder / "home"),
                 "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
-                "PYTHONPATH": str(PROJECT),
                 "EDITOR": "true",
-                "GIT_AUTHOR_NAME": "Ana",
-                "GIT_AUTHOR_EMAIL": "ana@example.org",
-                "GIT_COMMITTER_NAME": "Ana",
-                "GIT_COMMITTER_EMAIL": "ana@example.org",
             },
             input=STANDARD_INPUT,
             capture_output=True,

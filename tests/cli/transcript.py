@@ -20,6 +20,7 @@ from pathlib import Path
 
 from memcli.cli.main import run
 from memcli.context import Context
+from tests.helpers import get_process_environment
 
 BLOCK = re.compile(r"(?ms)^```console\n(.*?)^```$")
 START = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
@@ -34,16 +35,10 @@ class Player:
         self.in_process = in_process
         self.commands = 0
         self.started = time.time() - 1
-        self.environment: dict[str, str] = {
-            "HOME": str(folder / "home"),
-            "PATH": os.environ["PATH"],
+        self.environment = {
+            **get_process_environment(folder / "home"),
             "TZ": "UTC",
             "EDITOR": "",
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_AUTHOR_NAME": "Ana",
-            "GIT_AUTHOR_EMAIL": "ana@example.org",
-            "GIT_COMMITTER_NAME": "Ana",
-            "GIT_COMMITTER_EMAIL": "ana@example.org",
             "MEM_TIMEZONE": "UTC",
         }
         (folder / "home").mkdir()

@@ -11,13 +11,10 @@ import subprocess
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 from memcli.cli.main import run
 from memcli.context import Context
-from memcli.index.model import open_embedder
 
 SUBJECTS = ("standup", "deploy", "retry limit", "queue", "importer", "backup", "invoice run")
 FORMS = (
@@ -30,11 +27,6 @@ WEIGHTS = {
     "write": 6, "edit": 2, "forget": 2, "restore": 1, "purge": 1, "note": 4, "history": 3, "confirm": 2,
     "promote": 1, "supersede": 1, "add_line": 1, "mention": 1, "edit_page": 1,
 }  # fmt: skip
-
-
-@cache
-def get_embedder() -> Any:
-    return open_embedder(None, is_bulk=False)
 
 
 @dataclass
@@ -97,7 +89,6 @@ class Clones:
             stderr=output,
             read_clock=lambda: self.now + off,
             noise=random.Random(self.random.random()),
-            embedder=get_embedder(),
         )
         code = run(context, [*words, *(() if words[0] == "init" else ("--workspace", str(root)))])
         assert code in codes, (words, code, output.getvalue())

@@ -1,20 +1,26 @@
 """A disk that fails on purpose: runs `mem` with a fault at one of its file-system calls."""
 
 import errno
+import io
 import os
+import random
 import shutil
 import struct
 import subprocess
 import sys
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
+from memcli.cli.main import run
+from memcli.context import Context
+from tests.helpers import CACHE, PROJECT
+
 # The calls that the shim knows, in the order of its bits.
 CALLS = ("create", "write", "fsync", "truncate", "rename", "link", "unlink", "mkdir", "rmdir")
 SOURCE = Path(__file__).with_name("shim.c")
-PROJECT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -59,8 +65,8 @@ def find_compiler() -> str:
 
 @cache
 def build_shim() -> Path:
-    folder = PROJECT.parent / "build"
-    target = folder / f"faults-next-{sha256(SOURCE.read_bytes()).hexdigest()[:12]}.so"
+    folder = PROJECT / "build"
+    target = folder / f"faults-{sha256(SOURCE.read_bytes()).hexdigest()[:12]}.so"
     if not target.exists():
         folder.mkdir(parents=True, exist_ok=True)
         making = folder / f"{target.name}.{os.getpid()}"
@@ -79,17 +85,21 @@ def build_shim() -> Path:
     return target
 
 
+NOW = "2026-11-28T10:00:00Z"
+
+
 def run_mem(
     world: Path,
     *arguments: str,
     fault: Fault | None = None,
     stdin: str = "",
-    now: str = "2026-11-28T10:00:00Z",
+    now: str = NOW,
 ) -> Run:
     """Run `mem` in `world/project` with the home `world/home`, and a fault below `world`."""
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(world / "home"),
+        "XDG_CACHE_HOME": str(CACHE),
         "PYTHONPATH": str(PROJECT),
         "MEM_NOW": now,
         "MEM_SEED": "7",
@@ -122,12 +132,27 @@ def run_mem(
         # The shim kills the whole process group.
         start_new_session=True,
     )
-    run = Run(done.returncode, done.stdout, done.stderr)
+    outcome = Run(done.returncode, done.stdout, done.stderr)
     if fault is not None and counter.exists():
-        run.calls, hit = struct.unpack("=qq", counter.read_bytes())
-        run.was_hit = bool(hit)
+        outcome.calls, hit = struct.unpack("=qq", counter.read_bytes())
+        outcome.was_hit = bool(hit)
         counter.unlink()
-    return run
+    return outcome
+
+
+def run_in_process(world: Path, *arguments: str, now: str = NOW) -> Run:
+    """Run `mem` as `run_mem` does, without a fault, and in this process, which is faster."""
+    context = Context(
+        environment={"PATH": os.environ["PATH"], "HOME": str(world / "home")},
+        folder=world / "project",
+        stdin=io.StringIO(),
+        stdout=io.StringIO(),
+        stderr=io.StringIO(),
+        read_clock=lambda: datetime.fromisoformat(now),
+        noise=random.Random(7),
+    )
+    code = run(context, arguments)
+    return Run(code, context.stdout.getvalue(), context.stderr.getvalue())  # type: ignore[attr-defined]
 
 
 def read_files(world: Path) -> dict[str, str]:

@@ -8,11 +8,21 @@ import json
 import os
 import random
 import shutil
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.faults.fault import FAULTS, KILL, Fault, find_compiler, read_files, run_mem
+from tests.faults.fault import (
+    FAULTS,
+    KILL,
+    Fault,
+    Run,
+    find_compiler,
+    read_files,
+    run_in_process,
+    run_mem,
+)
 
 SAMPLE = 3  # calls per command and fault; MEM_LONG=1 tries all of them
 PAGE = "# Memory\n\n<!-- mem:promoted -->\n- Tea at four. <!-- {tea} -->\n<!-- /mem:promoted -->\n"
@@ -80,10 +90,10 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ["write", "The last command."],
         )
     ):
-        run = run_mem(world, *arguments, now=f"2026-11-27T10:{number:02}:00Z")
+        run = run_in_process(world, *arguments, now=f"2026-11-27T10:{number:02}:00Z")
         assert run.code == 0, run
     assert run_mem(world, "session", "append", "talk", "-", stdin=TALK).code == 0
-    assert run_mem(world, "config", "set", "compact.keep_tokens", "0").code == 0
+    assert run_in_process(world, "config", "set", "compact.keep_tokens", "0").code == 0
     (world / "project/memory/entries/old.md").write_text(OLD)
     (world / "project/source.jsonl").write_text(SOURCE)
     tea = (world / "project/memory/entries/tea.md").read_text().partition("id: ")[2].split()[0]
@@ -91,8 +101,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # A relation to nothing, which `check --fix` removes.
     plan = world / "project/memory/entries/plan.md"
     plan.write_text("---\nid: mem_01kajd3v7m4kq7ty\nsuperseded_by: mem_0\n---\n\nAn old plan.\n")
-    assert run_mem(world, "index").code == 0
-    questions = json.loads(run_mem(world, "review", "--json", "id,kind").stdout)["questions"]
+    assert run_in_process(world, "index").code == 0
+    questions = json.loads(run_in_process(world, "review", "--json", "id,kind").stdout)["questions"]
     ids = {question["kind"]: question["id"] for question in questions}
     # The fixture runs again if the worker has tests of other files in between.
     COMMANDS["review"][1] = ids["number"]
@@ -105,56 +115,61 @@ def restore_template(template: Path, world: Path) -> None:
     shutil.copytree(template, world, symlinks=True)
 
 
-def try_fault(template: Path, name: str, fault: Fault, sample: int | None) -> list[str]:
-    """Return the promises that were broken by a fault at each call."""
-    arguments = COMMANDS[name]
+@cache
+def run_whole(template: Path, name: str) -> tuple[int, dict[str, str], dict[str, str]]:
+    """Return how many calls a command makes, and the files before and after it."""
     moved = template.with_name("template")
     if template.exists() and not moved.exists():
         template.rename(moved)
-    world = template
-    restore_template(moved, world)
-    before = read_files(world)
-    run = run_mem(world, *arguments, fault=fault)
+    restore_template(moved, template)
+    before = read_files(template)
+    run = run_mem(template, *COMMANDS[name], fault=KILL)
     assert run.code == 0, (name, run)
-    after = read_files(world)
+    after = read_files(template)
     assert after != before
-    calls = list(range(1, run.calls + 1))
+    return run.calls, before, after
+
+
+def try_fault(template: Path, name: str, fault: Fault, sample: int | None) -> list[str]:
+    """Return the promises that were broken by a fault at each call."""
+    count, before, after = run_whole(template, name)
+    calls = list(range(1, count + 1))
     if sample is not None:
-        calls = sorted(random.Random(name + fault.name).sample(calls, min(sample, len(calls))))
+        calls = sorted(random.Random(name + fault.name).sample(calls, min(sample, count)))
     broken = []
     for at in calls:
-        restore_template(moved, world)
-        run = run_mem(world, *arguments, fault=fault.hitting(at))
+        restore_template(template.with_name("template"), template)
+        run = run_mem(template, *COMMANDS[name], fault=fault.hitting(at))
         broken += [
             f"{name}, {fault.name} at {at}: {reason}"
-            for reason in check_outcome(world, run, fault, before, after, is_move=name == "move")
+            for reason in check_outcome(template, run, fault, before, after, is_move=name == "move")
         ]
     return broken
 
 
 def check_outcome(
     world: Path,
-    run: object,
+    run: Run,
     fault: Fault,
     before: dict[str, str],
     after: dict[str, str],
     *,
     is_move: bool,
 ) -> list[str]:
-    code, stderr = run.code, run.stderr  # type: ignore[attr-defined]
+    code = run.code
     problems = []
-    if "Traceback" in stderr:
-        problems.append(stderr[-500:])
+    if "Traceback" in run.stderr:
+        problems.append(run.stderr[-500:])
     now = read_files(world)
     if fault is not KILL:
         if code == 0 and now != after:
             problems.append(f"reported success, but {compare(now, after)}")
         if code != 0 and now != before and not fault.is_lasting:
             problems.append(f"reported an error, but {compare(now, before)}")
-    following = run_mem(world, "check")
+    following = run_in_process(world, "check")
     if following.code not in (0, 1):
         problems.append(f"the next command failed: {following.stderr[-300:]}")
-    following = run_mem(world, "note", "later", now="2026-11-29T10:00:00Z")
+    following = run_in_process(world, "note", "later", now="2026-11-29T10:00:00Z")
     if following.code:
         problems.append(f"the next command failed: {following.stderr[-300:]}")
     later = read_files(world)
@@ -200,6 +215,6 @@ def test_a_killed_init_leaves_no_workspace_or_a_whole_one(tmp_path: Path) -> Non
         run_mem(world, "init", fault=KILL.hitting(at))
         files = read_files(world)
         assert files == whole or "project/memory/mem.yaml" not in files, at
-        assert run_mem(world, "init").code == 0
-        assert run_mem(world, "note", "later").code == 0
+        assert run_in_process(world, "init").code == 0
+        assert run_in_process(world, "note", "later").code == 0
         assert whole.items() <= read_files(world).items(), at

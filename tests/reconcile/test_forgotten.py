@@ -1,7 +1,7 @@
 """Forgotten stays forgotten, whichever way the text comes back."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -29,8 +29,8 @@ FORGOTTEN = {
     "I take the train to Lisbon every Monday.": "Every Monday I take the Lisbon train.",
     "The client pays invoices sixty days late.": "Invoices are paid sixty days late by the client.",
 }
-# Ten more, of which only the words themselves come back.
-EXACT = [f"Room {number} belongs to the team of Ana Lima." for number in range(10)]
+# Three more, of which only the words themselves come back.
+EXACT = [f"Room {number} belongs to the team of Ana Lima." for number in range(3)]
 OLD = "2026-11-01T10:00:00Z"
 
 
@@ -45,6 +45,13 @@ def write_history(workspace: Workspace, text: str) -> None:
 
 def write_session(workspace: Workspace, text: str) -> None:
     append_events(workspace, "s1", [{"role": "user", "content": f"You know: {text}"}])
+
+
+def add_line(workspace: Workspace, path: str, line: str) -> None:
+    """Add a line to a file as an editor does."""
+    file = workspace.root / path
+    before = file.read_text() if file.exists() else ""
+    put(workspace, path, f"{before}{line}\n")
 
 
 def write_old_export(workspace: Workspace, text: str) -> None:
@@ -69,9 +76,9 @@ WAYS: dict[str, Callable[[Workspace, str], object]] = {
     "old export": write_old_export,
     "promotion": promote,
     "history": write_history,
-    "notes": lambda workspace, text: put(workspace, "notes/2026-11-28.md", f"[10:00] {text}\n"),
+    "notes": lambda workspace, text: add_line(workspace, "notes/2026-11-28.md", f"[10:00] {text}"),
     "session": write_session,
-    "page": lambda workspace, text: put(workspace, "MEMORY.md", f"# About\n\n- {text}\n"),
+    "page": lambda workspace, text: add_line(workspace, "MEMORY.md", f"- {text}"),
 }
 # What is written by hand or said in a conversation is a person's own wording.
 BY_ADMISSION = ("older transcript", "observed", "inferred")
@@ -87,19 +94,19 @@ def workspace(tmp_path: Path) -> Workspace:
     return open_again(workspace)
 
 
-def find_shown(folder: Path, text: str) -> list[str]:
-    """Return the commands that show a text."""
-    commands = {
-        "search": ("search", text, "--min-score", "0", "-n", "50"),
-        "search by words": ("search", text, "--min-score", "0", "--mode", "keyword"),
-        "ls": ("ls", "--json", "text"),
-        "grep": ("grep", text[:20]),
-        "page": ("read", "MEMORY.md"),
+def find_shown(folder: Path, texts: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the commands that show a text, and the text."""
+    pages = {
+        words[0]: run_mem(folder, *words)[1]
+        for words in (("ls", "--json", "text"), ("read", "MEMORY.md"), ("grep", "-E", "."))
     }
     shown = []
-    for name, words in commands.items():
-        if text.rstrip(".").casefold() in run_mem(folder, *words)[1].casefold():
-            shown.append(name)
+    for text in texts:
+        for mode in ("hybrid", "keyword"):
+            words = ("search", text, "--min-score", "0", "-n", "50", "--mode", mode)
+            pages[mode] = run_mem(folder, *words)[1]
+        wanted = text.rstrip(".").casefold()
+        shown += [(name, text) for name, page in pages.items() if wanted in page.casefold()]
     return shown
 
 
@@ -107,7 +114,7 @@ def find_shown(folder: Path, text: str) -> list[str]:
 def test_a_forgotten_memory_is_shown_nowhere(workspace: Workspace, way: str) -> None:
     for text in [*FORGOTTEN, *EXACT]:
         WAYS[way](workspace, text)
-        assert find_shown(workspace.root.parent, text) == []
+    assert find_shown(workspace.root.parent, [*FORGOTTEN, *EXACT]) == []
 
 
 @pytest.mark.parametrize("way", BY_ADMISSION)
@@ -115,7 +122,7 @@ def test_near_repeats_wait_in_the_inbox(workspace: Workspace, way: str) -> None:
     for paraphrase in FORGOTTEN.values():
         WAYS[way](workspace, paraphrase)
         WAYS[way](workspace, paraphrase)
-        assert find_shown(workspace.root.parent, paraphrase) == []
+    assert find_shown(workspace.root.parent, FORGOTTEN.values()) == []
     assert sorted(item.text for item in list_inbox(workspace)) == sorted(FORGOTTEN.values())
     draft(workspace, "The shed gets a new roof.", "inferred")
     assert len(list_inbox(workspace)) == len(FORGOTTEN)
@@ -136,7 +143,7 @@ def test_an_agent_cannot_go_around_the_inbox(workspace: Workspace) -> None:
         code, _, errors = run_mem(folder, *words)
         assert code == 5
         assert "resembles a memory that was forgotten" in errors
-    assert find_shown(folder, paraphrase) == []
+    assert find_shown(folder, [paraphrase]) == []
 
 
 def test_the_user_may_say_it_again(workspace: Workspace) -> None:
@@ -144,8 +151,8 @@ def test_the_user_may_say_it_again(workspace: Workspace) -> None:
     for text, paraphrase in list(FORGOTTEN.items())[:2]:
         draft(workspace, paraphrase, "user")
         draft(workspace, text, "user")
-        assert find_shown(folder, paraphrase)
-        assert find_shown(folder, text)
+        assert find_shown(folder, [paraphrase])
+        assert find_shown(folder, [text])
 
 
 def test_a_purge_reaches_archives_the_inbox_and_ignored_notes(tmp_path: Path) -> None:

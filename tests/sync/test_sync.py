@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -39,7 +40,7 @@ class Machine:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         self.root = folder / "home/.local/share/mem"
         self.settings = {"PATH": os.environ["PATH"], "MEM_SYNC_TIMEOUT": "10"}
 
@@ -71,27 +72,43 @@ class Machine:
         return "\n".join(path.read_bytes().decode("utf-8", "replace") for path in files)
 
 
-@pytest.fixture
-def hub(tmp_path: Path) -> Path:
-    git(tmp_path, "init", "-q", "--bare", "-b", "main", "hub.git")
-    return tmp_path / "hub.git"
-
-
-@pytest.fixture
-def laptop(tmp_path: Path, hub: Path) -> Machine:
-    machine = Machine(tmp_path / "laptop")
-    machine.write("The office is in Porto.")
-    machine.sync(str(hub))
-    return machine
-
-
-@pytest.fixture
-def desktop(tmp_path: Path, hub: Path, laptop: Machine) -> Machine:
-    machine = Machine(tmp_path / "desktop")
-    machine.write("The bees are in Jena.")
-    machine.sync(str(hub))
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for a hub and machines. Next to it are copies with one more of them each."""
+    world = tmp_path_factory.mktemp("sync") / "world"
+    world.mkdir()
+    hub = str(world / "hub.git")
+    git(world, "init", "-q", "--bare", "-b", "main", hub)
+    shutil.copytree(world, world.with_name("hub"), symlinks=True)
+    laptop = Machine(world / "laptop")
+    laptop.write("The office is in Porto.")
+    laptop.sync(hub)
+    shutil.copytree(world, world.with_name("laptop"), symlinks=True)
+    desktop = Machine(world / "desktop")
+    desktop.write("The bees are in Jena.")
+    desktop.sync(hub)
     laptop.sync()
-    return machine
+    shutil.copytree(world, world.with_name("desktop"), symlinks=True)
+    return world
+
+
+@pytest.fixture
+def hub(world: Path, request: pytest.FixtureRequest) -> Path:
+    # At the same path, because the machines know the hub by its path.
+    names = [name for name in ("hub", "laptop", "desktop") if name in request.fixturenames]
+    shutil.rmtree(world)
+    shutil.copytree(world.with_name(names[-1]), world, symlinks=True)
+    return world / "hub.git"
+
+
+@pytest.fixture
+def laptop(hub: Path) -> Machine:
+    return Machine(hub.parent / "laptop")
+
+
+@pytest.fixture
+def desktop(hub: Path) -> Machine:
+    return Machine(hub.parent / "desktop")
 
 
 def test_unrelated_memories_become_one(laptop: Machine, desktop: Machine) -> None:

@@ -4,14 +4,12 @@ import http.client
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
 from memcli.context import Context
-from memcli.index.model import Embedder, open_embedder
 from memcli.store.workspace import Workspace
 from memcli.ui.server import PageServer
 from tests.helpers import make_context, make_workspace
@@ -58,15 +56,10 @@ def workspace(tmp_path: Path) -> Workspace:
     return make_workspace(tmp_path)
 
 
-@cache
-def load_embedder() -> Embedder:
-    return open_embedder(None, is_bulk=False)
-
-
 @contextmanager
 def serve(context: Context) -> Iterator[Client]:
     """Serve the page of a context in a thread."""
-    server = PageServer(context._replace(embedder=load_embedder()))
+    server = PageServer(context)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     try:
