@@ -24,7 +24,7 @@ from ..search.names import (
     get_named,
     grep,
 )
-from .terminal import Result, join_details
+from .terminal import Result, describe_status
 
 MOST_LINKS = 10  # shown; --json has all of them
 READ_FIELDS = ("path", "id", "text", "line", "lines", "links", "history")
@@ -118,11 +118,11 @@ def run_ls(
             continue
         short_id = index.shorten_id(entry.id)
         day = first.describe_day(entry.updated_at)
-        marks = "" if entry.status == "active" else f"{entry.status} · "
+        marks = f"{describe_status(index.workspace, entry.status)} · "
+        marks = "" if entry.status == "active" else marks
         marks += "expired · " if first.is_expired(entry) else ""
         marks += "your own · " if index.workspace.is_own and len(workspaces) > 1 else ""
-        details = f"{entry.type} · {marks}{day} · {short_id}"
-        lines.append(join_details(context, entry.summary, details))
+        lines.append(f"{entry.summary}  ({entry.type} · {marks}{day} · {short_id})")
         item = {"text": entry.summary, "short_id": short_id}
         items.append({**entry._asdict(), **item, "workspace": str(index.workspace.root)})
     code = 0 if matches else 1

@@ -130,7 +130,7 @@ def format_hit(workspace: Workspace, hit: Hit, mark: str, explain: bool) -> list
 
 def describe_later(workspaces: Sequence[Workspace], hit: Hit) -> list[str]:
     """Return a line with the later memory, so that a person sees whether it is a new value."""
-    relation = "replaced by" if hit.status == "superseded" else "later, similar"
+    relation = "replaced by" if hit.status == "superseded" else "see also, later"
     name = hit.newer[-6:] if is_id(hit.newer) else PurePath(hit.newer).name
     for workspace in workspaces:
         index = open_index(workspace, refresh_first=False)

@@ -30,7 +30,7 @@ from ..consolidate.consolidate import (
 from ..consolidate.queue import WAIT_SECONDS, hold_queue, run_consolidation
 from ..formats import count_noun, parse_event, shorten
 from ..store import Replace, Session, Workspace, commit_one, get_session, read_file, sessions
-from .terminal import Result, ask, build_progress, explain_place, join_details, suggest
+from .terminal import Result, ask, build_progress, explain_place, suggest
 
 SUMMARY_FIELDS = (
     *("id", "created_at", "updated_at", "state"),
@@ -141,8 +141,7 @@ def list_conversations(context: Context, limit: int) -> Result:
             about = f"  {about}" if about else ""
             # Nobody continues an imported conversation, although its file says ACTIVE.
             state = "ended" if has_ended(workspace, session) else session.state.lower()
-            line = f"{day}  {count}, {state}{about}"
-            lines.append(join_details(context, line, session.id))
+            lines.append(f"{day}  {count}, {state}{about}  ({session.id})")
             rows.append([session.id, session.updated_at, session.state, session.message_count])
             items.append({name: getattr(session, name) for name in SUMMARY_FIELDS})
     code = 0 if items else 1

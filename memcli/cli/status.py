@@ -24,7 +24,7 @@ from ..upkeep.statistics import (
     count_usage,
 )
 from .hook_install import find_program
-from .terminal import Result, build_progress, wrap_text
+from .terminal import Result, build_progress, describe_status, wrap_text
 
 FEW_TEXTS = 100  # the next search embeds these without a noticeable delay
 STATUS_FIELDS = (
@@ -232,10 +232,8 @@ def describe_workspace(
 
 def describe_others(workspace: Workspace, numbers: Statistics) -> str:
     """Return how many memories are not active, by status."""
-    # A clone cannot forget for its user, so until it is trusted, its forgotten memories count here.
-    names = {} if workspace.is_trusted else {"faded": "faded or forgotten"}
     others = [
-        f"{count:,} {names.get(status, status)}"
+        f"{count:,} {describe_status(workspace, status)}"
         for status, count in numbers.statuses.items()
         if status != "active"
     ]

@@ -15,6 +15,7 @@ from ..store import Workspace, find_repository, read_settings
 
 ESCAPE, END_OF_INPUT = "\x1b", "\x04"
 DEFAULT_EDITOR = "vi"  # like git
+DETAILS = re.compile(r"  (\((?:[^() ]+|[^()]+ · [^()]+)\))$")  # (q4xb7c), (fact · today · q4xb7c)
 BOLD, PLAIN = "\033[1m", "\033[0m"
 PROGRESS_DELAY = 2.0  # seconds until progress is shown
 PROGRESS_INTERVAL = 0.1  # seconds between two updates
@@ -73,6 +74,8 @@ def print_result(context: Context, result: Result) -> None:
         for row in result.rows:
             context.stdout.write("\t".join(format_cell(cell) for cell in row) + "\n")
         return
+    if context.is_terminal:
+        lines = [break_line(line, context.width) for line in lines]
     if result.highlight and has_colors(context):
         lines = highlight_words(lines, result.highlight)
     text = "".join(f"{line}\n" for line in lines)
@@ -82,6 +85,12 @@ def print_result(context: Context, result: Result) -> None:
         show_in_pager(context, text)
     else:
         context.stdout.write(text)
+
+
+def break_line(line: str, width: int) -> str:
+    """Return a line with its details, such as an id, in a line of their own if it is long."""
+    # An id that is broken over two lines is hard to read and to copy.
+    return DETAILS.sub(r"\n  \1", line) if len(line) > width else line
 
 
 def print_message(context: Context, message: str, prefix: str = "mem: ") -> None:
@@ -103,13 +112,6 @@ def wrap_text(context: Context, text: str, indent: int = 2) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def join_details(context: Context, text: str, details: str) -> str:
-    """Return a text and its details, which end with an id, in one line if they fit."""
-    # An id that is broken over two lines is hard to read and to copy.
-    line = f"{text}  ({details})"
-    return line if len(line) <= context.width else f"{text}\n  ({details})"
 
 
 def show_in_pager(context: Context, text: str) -> None:
@@ -312,6 +314,13 @@ def explain_place(workspace: Workspace) -> list[str]:
     path = shorten_path(context, str(workspace.root))
     place = "project" if is_project else "folder"
     return [f"saved in your own memory, {path}; `mem init` creates a memory for this {place}"]
+
+
+def describe_status(workspace: Workspace, status: str) -> str:
+    """Return the status of a memory to show."""
+    # A clone cannot forget for its user, so until it is trusted, its forgotten memories are faded.
+    is_unsure = status == "faded" and not workspace.is_trusted
+    return "faded or forgotten" if is_unsure else status
 
 
 def shorten_path(context: Context, path: str) -> str:

@@ -25,6 +25,7 @@ from ..reconcile import (
     Draft,
     ForgetResult,
     Outcome,
+    build_outcome,
     forget,
     get_file,
     get_mentions,
@@ -335,7 +336,7 @@ def run_forget(
     # Ids, because two memories may have the same title.
     if about:
         names = [entry.id for entry in get_mentions(workspace, about)]
-    messages = list_history_lines(workspace, about) if about else []
+    messages = list_other_lines(workspace, about) if about else []
     # A purge cannot be undone, so it needs --yes in a script too.
     must_ask = purge or (bool(about) and is_interactive(context) and not yes)
     if dry_run or must_ask:
@@ -343,17 +344,13 @@ def run_forget(
         entries = [get_entry(index, name) for name in names]
         verb = "delete" if purge else "forget"
         label = f"Would {verb}" if dry_run else verb.capitalize()
+        outcomes = [build_outcome(index, f"would {verb}", entry) for entry in entries]
         lines = []
-        for entry in entries:
+        for item in outcomes:
             # A purge deletes the whole text, of which the first sentence may say too little.
-            text = get_content(index.read_text(entry.path) or "") if purge else entry.summary
-            lines.append(f"{label}: {shorten(text, LONGEST_TEXT)}  ({index.shorten_id(entry.id)})")
+            text = get_content(index.read_text(item.path) or "") if purge else item.text
+            lines.append(f"{label}: {shorten(text, LONGEST_TEXT)}  ({item.short_id})")
         if dry_run:
-            action = f"would {verb}"
-            outcomes = [
-                Outcome(action, entry.id, index.shorten_id(entry.id), entry.path, entry.summary)
-                for entry in entries
-            ]
             return Result({"memories": list_fields(outcomes)}, lines, list_rows(outcomes), messages)
         question = "This cannot be undone." if purge else "Forget them?"
         if not require_yes(context, "\n".join([*lines, question]), yes=yes):
@@ -372,9 +369,9 @@ def run_restore(
     return render_outcomes(done, lines, {})
 
 
-def list_history_lines(workspace: Workspace, text: str) -> list[str]:
-    """Return a message for each line of the history that mentions a text. These lines stay."""
-    lines, _ = grep([workspace], text, Filter(kinds=("history",)))
+def list_other_lines(workspace: Workspace, text: str) -> list[str]:
+    """Return a message for each line of history and notes that mentions a text. The lines stay."""
+    lines, _ = grep([workspace], text, Filter(kinds=("history", "note")))
     return [f"{line.path}:{line.line} mentions it too: mem edit {line.path}" for line in lines]
 
 

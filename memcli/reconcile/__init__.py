@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Outcome,
         build_entry,
         build_inbox_entry,
+        build_outcome,
         build_path,
         can_replace,
         change_page_line,
@@ -46,7 +47,7 @@ __getattr__ = import_lazily(
         "admit": "write_memories",
         "changes": (
             "Draft ForgetResult Neighbors Outcome build_entry build_inbox_entry "
-            "build_path can_replace change_page_line clean_text complete_draft "
+            "build_outcome build_path can_replace change_page_line clean_text complete_draft "
             "delete_inbox edit_file find_old_inbox find_same_key list_inbox "
             "mask_text supersede"
         ),

@@ -274,7 +274,7 @@ def find_changes(
             for row, other in ((rows[first], second), (rows[second], first)):
                 margin -= max([*row[:other], *row[other + 1 :], USUAL_COSINE])
             margin += SIGN_BONUS * bool(CHANGE.search(later.passage.text))
-            margin += SIGN_BONUS * has_shared_word(earlier, later)
+            margin += SIGN_BONUS * bool(find_stems(earlier) & find_stems(later))
             if margin >= best_margin and is_later(later, earlier):
                 best_margin, best = margin, later
         if best is not None:
@@ -282,12 +282,8 @@ def find_changes(
     return changes
 
 
-def has_shared_word(first: Candidate, second: Candidate) -> bool:
-    """Return whether two texts have a telling word in common."""
-    return bool(find_stems(first) & find_stems(second))
-
-
 def find_stems(candidate: Candidate) -> set[str]:
+    """Return the telling words of a text."""
     return {stem_word(word) for word in find_content_words(candidate.passage.text)}
 
 
