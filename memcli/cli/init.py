@@ -119,7 +119,8 @@ def run_trust(
     workspace.ensure_machine()
     if not workspace.machine.key:
         raise RejectedError(
-            "the trust record cannot be written", f"make {context.state_folder} writable"
+            "the trust record cannot be written",
+            f"make {context.state_folder} and {workspace.root} writable",
         )
     workspace.machine.save_trust(workspace.root, not remove)
     if not remove and workspace.is_shared:

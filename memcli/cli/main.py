@@ -50,6 +50,8 @@ def run_process(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         return 141  # like a program that SIGPIPE stopped
     except KeyboardInterrupt:
+        # The cursor is behind a question, and the terminal has added ^C.
+        context.stderr.write("\n" if context.is_terminal else "")
         print_message(context, "interrupted")
         context.stderr.flush()
         return 130

@@ -429,7 +429,8 @@ def hold_lock(workspace: Workspace, seconds: float = LOCK_SECONDS) -> Iterator[P
         lock = open_lock(workspace.root / ".mem" / "lock", seconds)
     except OSError as error:
         reason = f"cannot write to {workspace.root}: {error.strerror}"
-        raise RejectedError(reason, "an agent's sandbox may forbid it: use the MCP tool") from None
+        hint = "an agent's sandbox may forbid it: use the MCP tool"
+        raise RejectedError(reason, "" if workspace.context.is_terminal else hint) from None
     workspace.resources["holds lock"] = get_ident()
     try:
         log_folder = find_log_folder(workspace)

@@ -1,5 +1,6 @@
 """Files, folders and surroundings that are broken, hostile or strange."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -18,6 +19,23 @@ def make_bomb() -> bytes:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
     return "\n".join(["---", *lines, "---", "falcon", ""]).encode()
+
+
+def test_a_read_only_memory_is_one_line_for_a_person_and_a_way_out_for_an_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    workspace = make_workspace(tmp_path)
+    monkeypatch.setattr("memcli.store.writer.open_lock", refuse)
+    line = f"mem: cannot write to {workspace.root}: Read-only file system\n"
+    for is_terminal, message in ((True, line), (False, f"{line}hint: an agent's sandbox")):
+        context = make_context(tmp_path)._replace(is_terminal=is_terminal, width=500)
+        assert run(context, ["note", "Tea."]) == 5
+        errors = context.stderr.getvalue()  # type: ignore[attr-defined]
+        assert errors.startswith(message)
+        assert len(errors.splitlines()) == 1 + (not is_terminal)
 
 
 FILES: dict[str, tuple[str, bytes]] = {
@@ -116,6 +134,9 @@ def test_a_hostile_clone_runs_nothing_and_speaks_for_nobody(tmp_path: Path) -> N
     # A stranger's forgetting hides nothing of ours.
     assert "Tests come first here." in run_mem(tmp_path, "search", "tests first")[1]
     assert "2 active, 1 faded or forgotten" in run_mem(tmp_path, "status")[1]
+    context = make_context(tmp_path)._replace(is_terminal=True)
+    assert run(context, ["ls", "--status", "all"]) == 0
+    assert "faded or forgotten ·" in context.stdout.getvalue()  # type: ignore[attr-defined]
     assert run_mem(tmp_path, "edit", "a")[0] == 2
     assert not (tmp_path / "owned").exists()
 

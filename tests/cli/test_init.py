@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from memcli.cli import init as init_module
+from memcli.cli import main
 from memcli.cli.main import run
 from memcli.context import Context
 
@@ -46,9 +47,9 @@ def shop(tmp_path: Path) -> Path:
     return shop
 
 
-def run_init(shop: Path, keys: str, *options: str) -> tuple[int, str]:
+def make_terminal(shop: Path, keys: str) -> Context:
     output = Terminal()
-    context = Context(
+    return Context(
         environment={"HOME": str(shop.parent / "home"), "PATH": "/nonexistent"},
         folder=shop,
         stdin=Keys(keys) if keys else io.StringIO(),
@@ -58,7 +59,12 @@ def run_init(shop: Path, keys: str, *options: str) -> tuple[int, str]:
         noise=random.Random(1),
         is_terminal=True,
     )
-    return run(context, ["init", *options]), output.getvalue()
+
+
+def run_init(shop: Path, keys: str, *options: str) -> tuple[int, str]:
+    context = make_terminal(shop, keys)
+    code = run(context, ["init", *options])
+    return code, context.stdout.getvalue()  # type: ignore[attr-defined]
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +93,14 @@ def test_ctrl_c_at_a_question_changes_nothing(shop: Path) -> None:
             run_init(shop, keys)
         assert [path.name for path in shop.iterdir()] == [".git"]
         assert not (shop.parent / "home/.claude/settings.json").exists()
+
+
+def test_ctrl_c_begins_a_line_for_its_message(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = make_terminal(shop, "\n")
+    monkeypatch.setattr(main, "build_process_context", lambda: context)
+    assert main.run_process(["init"]) == 130
+    output = context.stderr.getvalue()  # type: ignore[attr-defined]
+    assert output.endswith("Connect Claude Code? [Y/n] \nmem: interrupted\n")
 
 
 def test_ctrl_c_while_it_works_leaves_a_whole_workspace(
