@@ -2,10 +2,12 @@
 
 import json
 import sqlite3
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import UnavailableError, UsageError
+from ..errors import MemError, UnavailableError, UsageError
 from ..formats import HIDDEN_MARK, Problem
 from ..store import Workspace, is_ignored, recover
 from .database import (
@@ -17,7 +19,7 @@ from .database import (
     open_database,
 )
 from .refresh import Progress, refresh
-from .settled import is_settled
+from .settled import RACY_NANOSECONDS, is_settled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -341,6 +343,13 @@ def open_index(
 
 
 def close_index(workspace: Workspace) -> None:
-    index = workspace.resources.pop("index", None)
-    if index is not None:
-        index.database.connection.close()
+    """Close the index, after it has read the rules that the command has changed."""
+    index: Index | None = workspace.resources.pop("index", None)
+    if index is None:
+        return
+    if workspace.resources.pop("has rule", False):
+        # The action hook of agents reads the index as it is, and only files that are settled.
+        time.sleep(RACY_NANOSECONDS / 1e9)
+        with suppress(MemError, OSError, sqlite3.Error):
+            index.refresh(with_sessions=False)
+    index.database.connection.close()
