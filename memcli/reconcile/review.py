@@ -86,7 +86,11 @@ def find_questions(index: Index, *, duplicates: bool = False) -> list[Question]:
 
 def build_pair_question(index: Index, kind: str, pair: Pair) -> Question:
     choices = [build_choice(index, entry) for entry in pair]
-    older, newer = (get_body(index.read_text(entry.path) or "").splitlines() for entry in pair)
+    texts = [index.read_text(entry.path) or "" for entry in pair]
+    older, newer = (get_body(text).splitlines() for text in texts)
+    # Two machines can give a property of a note two values.
+    if older == newer:
+        older, newer = (text.splitlines() for text in texts)
     # `-` is a line of the older memory, and `+` one of the newer. `@@` is a place.
     lines = list(unified_diff(older, newer, n=0, lineterm=""))[2:]
     lines = [line for line in lines if line[:1] != "@" and line[1:].strip()]

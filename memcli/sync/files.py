@@ -409,10 +409,13 @@ class TreeMerge:
             dates = {texts.get(2): self.dates[0], texts.get(3): self.dates[1]}
             merged = merge_file(kind, path, texts.get(1), texts.get(2), texts.get(3), dates=dates)
             files[path] = self.write_file(merged.text, first.mode)
+            reason = merged.conflict
             if merged.copy:
-                files[build_copy_path(path, merged.copy)] = self.write_file(merged.copy)
-            if merged.conflict:
-                self.conflicts.append(Conflict(path, merged.conflict))
+                copy_path = build_copy_path(path, merged.copy)
+                files[copy_path] = self.write_file(merged.copy, first.mode)
+                reason = reason and f"{reason}. The other version is {copy_path}"
+            if reason:
+                self.conflicts.append(Conflict(path, reason))
         self.repository.change_index(self.index, files)
 
     def merge_repeats(self) -> None:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import pairwise
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from ..formats import (
@@ -19,6 +20,9 @@ from ..formats import (
     NOTE_START,
     PROMOTED_LINE,
     SPELLINGS,
+    STATUS_SPELLINGS,
+    STATUSES,
+    SUMMARY_LENGTH,
     FrontmatterError,
     build_digest,
     edit_entry,
@@ -29,12 +33,17 @@ from ..formats import (
     merge_lines,
     merge_sequences,
     parse_event,
+    shorten,
     split_words,
 )
 from ..formats import split_lines as split_session
 
 STATE = ("status", "forgotten_at", "reason", "superseded_by")
-LISTS = ("tags", "aliases", "sources", "files", "conflicts_with")
+# mem writes these fields itself, so a person need not decide about them.
+AUTOMATIC = ("id", "reason", "superseded_by", "source", "trust", "confidence", "strength")
+KNOWN_STATUSES = (*STATUSES, *STATUS_SPELLINGS)
+# Lines of both sides together would be no JSON, and no program.
+LINE_ENDINGS = ("", ".md", ".txt", ".csv")
 TIME_LENGTH = len("[14:15]")
 REWORDED = "both machines changed the same lines, and both versions were saved"
 # Parts of a text that are compared. If all are equal, the time grows with the square: 0.5 s.
@@ -98,8 +107,6 @@ def merge_file(
     # Two machines that merge the same versions must write the same file. git's markers name sides.
     if not size:
         ours, theirs = sorted((ours, theirs))
-    if "\0" in old + ours + theirs:
-        return Merged(ours, "both machines changed this file, which is not text")
     name = path.rpartition("/")[2]
     if name == "purged.txt":
         return Merged(merge_purged_ids(ours, theirs))
@@ -107,6 +114,10 @@ def merge_file(
         return merge_settings(old, ours, theirs, size)
     if name == "metadata.json":
         return Merged(max(ours, theirs, key=read_update_time))
+    if "\0" in old + ours + theirs or PurePosixPath(path).suffix not in LINE_ENDINGS:
+        if dates.get(ours, "") < dates.get(theirs, ""):
+            ours, theirs = theirs, ours
+        return Merged(ours, "both machines changed it", theirs)
     if kind == "entry":
         return merge_entry(path, base, ours, theirs, size, dates)
     return merge_page(old, ours, theirs, size)
@@ -254,19 +265,12 @@ def merge_settings(base: str, ours: str, theirs: str, size: int) -> Merged:
     # mem.yaml is YAML. With the two lines, it is a frontmatter.
     with suppress(FrontmatterError):
         old, left, right = (parse_version(f"---\n{head}---\n") for head in heads)
-        values = merge_fields(old.fields, left.fields, right.fields)
-        other_values = merge_fields(old.fields, right.fields, left.fields)
-        names = [name for name in values if values[name] != other_values[name]]
-        conflict = ", ".join(f"{name} is {values[name]} now" for name in names)
-        if conflict and size:
-            # In a project, people resolve conflicts with git.
-            base, ours, theirs = heads
-            text = merge_lines(
-                base, ours, theirs, lambda _, first, second: mark_conflict(first, second, size)
-            )
-        else:
-            text = frontmatter.parse(merge_heads(old, left, right)).head
-        return Merged(text, conflict and f"both machines changed a setting: {conflict}")
+        lost: Lines = []
+        text = frontmatter.parse(merge_heads(old, left, right, lost)).head
+        # In a project, people resolve conflicts with git.
+        if lost and size:
+            text = mark_lines(heads, size)
+        return Merged(text, "; ".join(lost))
     return merge_page(base, ours, theirs, size)
 
 
@@ -342,6 +346,16 @@ def mark_conflict(ours: Lines, theirs: Lines, size: int) -> Lines:
     return [f"{start} ours\n", *ours, f"{middle}\n", *theirs, f"{end} theirs\n"]
 
 
+def mark_lines(versions: Lines, size: int) -> str:
+    """Merge base, ours and theirs, with markers around the lines that both sides changed."""
+
+    def resolve(was: Lines, ours: Lines, theirs: Lines) -> Lines:
+        return mark_conflict(ours, theirs, size)
+
+    base, ours, theirs = versions
+    return merge_lines(base, ours, theirs, resolve) or ""
+
+
 def mark_texts(ours: str, theirs: str, size: int) -> Merged:
     """Return two whole texts, such as two memories, between conflict markers."""
     lines = mark_conflict([add_line_end(ours)], [add_line_end(theirs)], size)
@@ -353,7 +367,8 @@ def merge_entry(path: str, base: Text, ours: str, theirs: str, size: int, dates:
     try:
         old, left, right = (parse_version(text, dates) for text in (base or "", ours, theirs))
         older, newer = sorted((left, right), key=lambda version: version.order)
-        head = merge_heads(old, older, newer)
+        lost: Lines = []
+        head = merge_heads(old, older, newer, lost)
     except FrontmatterError:
         # "tags: [x" is no YAML. Its lines must not be lost either.
         if size and not base:
@@ -366,16 +381,18 @@ def merge_entry(path: str, base: Text, ours: str, theirs: str, size: int, dates:
         # Two memories in files of the same name. The second one gets a new file.
         first, second = sorted((left, right), key=lambda version: version.id)
         return Merged(first.text, copy=second.text)
-    has_conflict = False
+    if lost and size:
+        head = f"---\n{mark_lines([old.head, left.head, right.head], size)}---\n"
+    conflict = "; ".join(lost)
 
     def resolve(was: Lines, first: Lines, second: Lines) -> Lines:
-        nonlocal has_conflict
+        nonlocal conflict
         first = add_line_ends(first)
         second = add_line_ends(second)
         # Without a base, each side has a whole text of its own, which is no addition to the other.
         if base and not was:
             return first + second  # both sides added something
-        has_conflict = True
+        conflict = REWORDED
         return mark_conflict(first, second, size) if size else second
 
     # `resolve` takes the later side, which therefore comes second.
@@ -384,24 +401,25 @@ def merge_entry(path: str, base: Text, ours: str, theirs: str, size: int, dates:
         add_line_end(old.body), add_line_end(first.body), add_line_end(second.body), resolve
     )
     text = head + (body or "")
-    if not has_conflict:
-        return Merged(text)
-    if size:
-        return Merged(text, REWORDED)
+    if size or not conflict:
+        return Merged(text, conflict)
     fields = frontmatter.parse(text).fields
     copy = build_copy(older, newer.id or older.id or path, fields)
     # Nobody needs to decide about a memory that is not shown.
     is_hidden = fields.get("forgotten_at") or fields.get("superseded_by")
-    return Merged(text, "" if is_hidden else "both machines changed its text", copy)
+    return Merged(text, "" if is_hidden else conflict, copy)
 
 
 def parse_version(text: str, dates: Dates = EMPTY) -> Version:
     return Version(text, *frontmatter.parse(text), dates.get(text, ""))
 
 
-def merge_heads(old: Version, older: Version, newer: Version) -> str:
-    """Return the merged frontmatter, if possible with its comments and order."""
-    values = merge_fields(old.fields, older.fields, newer.fields)
+def merge_heads(old: Version, older: Version, newer: Version, lost: Lines) -> str:
+    """Return the merged frontmatter, if possible with its comments and order.
+
+    Adds a line to `lost` for each value that both sides changed.
+    """
+    values = merge_fields(old.fields, older.fields, newer.fields, lost)
     if not values:
         return ""
 
@@ -430,7 +448,7 @@ def merge_heads(old: Version, older: Version, newer: Version) -> str:
     return format_document(values, "").rstrip("\n") + "\n"
 
 
-def merge_fields(old: Fields, older: Fields, newer: Fields) -> dict[str, Any]:
+def merge_fields(old: Fields, older: Fields, newer: Fields, lost: Lines) -> dict[str, Any]:
     """Return the merged values in the order of the later side."""
     values = {}
     # A dict instead of a set, because a set has no order.
@@ -443,13 +461,13 @@ def merge_fields(old: Fields, older: Fields, newer: Fields) -> dict[str, Any]:
         else:
             # `createdAt` of another tool is `created_at`.
             key = SPELLINGS.get(name.lower(), (name, 0))[0]
-            value = merge_value(key, was, left, right)
+            value = merge_value(key, was, left, right, lost)
         if value is not None:
             values[name] = value
     return values
 
 
-def merge_value(key: str, was: Any, older: Any, newer: Any) -> Any:
+def merge_value(key: str, was: Any, older: Any, newer: Any, lost: Lines) -> Any:
     """Return the value of a key that both sides changed."""
     if newer is None:
         return older
@@ -466,9 +484,16 @@ def merge_value(key: str, was: Any, older: Any, newer: Any) -> Any:
         # Each side counted its own confirmations.
         return older + newer - (was if isinstance(was, int) else 1)
     if isinstance(older, dict) and isinstance(newer, dict):
-        return merge_fields(was if isinstance(was, dict) else {}, older, newer)
-    if key in LISTS and isinstance(older, list) and isinstance(newer, list):
+        return merge_fields(was if isinstance(was, dict) else {}, older, newer, lost)
+    if isinstance(older, list) and isinstance(newer, list):
         return merge_lists(was if isinstance(was, list) else [], older, newer)
+    # A vault has statuses of its own.
+    is_ours = key == "status" and older in KNOWN_STATUSES and newer in KNOWN_STATUSES
+    if key not in AUTOMATIC and not is_ours:
+        reason = (
+            f"both machines changed {key}: it is {newer} now, and was {older} in the other file"
+        )
+        lost.append(shorten(reason, SUMMARY_LENGTH))
     return newer
 
 
@@ -490,8 +515,11 @@ def build_copy(version: Version, original_id: str, merged: Fields) -> str:
     """
     # An id begins with its time, so the copy sorts next to the original.
     start = original_id[:-6] if is_id(original_id) else f"mem_{'0' * 10}"
-    digest = build_digest(version.body.encode("utf-8", "surrogateescape"))
+    digest = build_digest(version.text.encode("utf-8", "surrogateescape"))
     changes = {key: merged.get(key) for key in STATE}
+    # A person's own status, such as `draft`, is part of the version.
+    if merged.get("status") not in (None, *KNOWN_STATUSES):
+        del changes["status"]
     changes["id"] = start + digest[:6]
     changes["conflicts_with"] = (original_id,)
     if version.date == version.order[0]:
@@ -501,9 +529,11 @@ def build_copy(version: Version, original_id: str, merged: Fields) -> str:
 
 
 def build_copy_path(path: str, text: str) -> str:
-    """Return the path of the original file with the id of the copy."""
-    stem = path.removesuffix(".md")
-    return f"{stem}-{get_id_end(parse_version(text).id)}.md"
+    """Return the path of the original file with the id of the copy, or a digest of its bytes."""
+    copy_id = parse_version(text).id if path.endswith(".md") and "\0" not in text else ""
+    end = get_id_end(copy_id) or build_digest(text.encode("utf-8", "surrogateescape"))[:6]
+    file = PurePosixPath(path)
+    return str(file.with_stem(f"{file.stem}-{end}"))
 
 
 def add_line_ends(lines: Lines) -> Lines:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..formats import FrontmatterError, count_noun, parse, read_entry
-from ..index import Index
+from ..index import Index, read_ignored_patterns
 from ..reconcile import find_conflicts, mask_text
-from ..store import Workspace
+from ..store import Workspace, is_ignored
 from .git import Repository
 
 MOST_SENTENCES = 20  # in a commit message
@@ -60,8 +60,11 @@ class SyncResult:
 def list_items(workspace: Workspace, repository: Repository, base: str, target: str) -> list[Item]:
     """Return the files that differ between two commits, and their sentences."""
     items = []
+    ignored = read_ignored_patterns(workspace)
     for path, letter in repository.list_changes(base, target).items():
-        items.append(Item(LETTERS.get(letter, "changed"), workspace.get_kind(path), path))
+        # A template that a person committed is no memory.
+        kind = "" if is_ignored(ignored, path) else workspace.get_kind(path)
+        items.append(Item(LETTERS.get(letter, "changed"), kind, path))
     memories = [item for item in items if item.kind == "entry"][:MOST_READ]
     texts = repository.read_files(target, [item.path for item in memories])
     for item in memories:

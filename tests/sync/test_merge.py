@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memcli.formats import frontmatter
 from memcli.formats.entry import Entry, format_entry
-from memcli.sync.merge import merge_file
+from memcli.sync.merge import build_copy_path, merge_file
 
 ID, OTHER = "mem_01m8h0h7p0hs5xrq", "mem_01m8h0k290vrjg37"
 DAY = "2026-11-20T10:00:00Z"
@@ -176,7 +176,7 @@ def test_purged_ids_are_a_set_and_settings_have_one_value() -> None:
         None,
     )
     assert merged.text.count("search.limit") == 1
-    assert merged.conflict == "both machines changed a setting: search.limit is 7 now"
+    assert "search.limit: it is 7 now, and was 5" in merged.conflict
     sides = "notify: true\n", "search.limit: 5\n", "search.limit: 7\n"
     merged = merge_file("", "mem.yaml", *sides, size=7)
     assert ">>>>>>>" in merged.text and merged.conflict
@@ -184,7 +184,30 @@ def test_purged_ids_are_a_set_and_settings_have_one_value() -> None:
 
 def test_a_pictures_bytes_are_not_merged() -> None:
     merged = merge("", "a\0b", "a\0c", "a\0d", "entries/x.png")
-    assert merged.text in ("a\0c", "a\0d") and merged.conflict
+    assert {merged.text, merged.copy} == {"a\0c", "a\0d"} and merged.conflict
+
+
+def test_a_canvas_and_settings_stay_valid_and_the_other_version_is_next_to_them() -> None:
+    sides = [f'{{\n"exclude": ["x"],\n"size": {size}\n}}\n' for size in (16, 18, 20)]
+    for path in (".obsidian/app.json", "Boats.canvas", "Boats.base"):
+        merged = merge("", *sides, path)  # type: ignore[arg-type]
+        assert {merged.text, merged.copy} == set(sides[1:])
+        copy = build_copy_path(path, merged.copy)
+        assert merged.conflict and copy != path and Path(copy).suffix == Path(path).suffix
+
+
+def test_two_values_of_a_property_are_a_question() -> None:
+    sides = [f"---\nstatus: {word}\n---\nThe essay.\n" for word in ("open", "done", "dropped")]
+    merged = merge("entry", *sides, "Essay.md")  # type: ignore[arg-type]
+    assert "status: done" in merged.text + merged.copy
+    assert "status: dropped" in merged.text + merged.copy
+    assert "done" in merged.conflict and "dropped" in merged.conflict
+    marked = merge_file("entry", "Essay.md", *sides, size=7)
+    assert "=======\nstatus: dropped\n>>>>>>> theirs\n---\nThe" in marked.text and marked.conflict
+    sides = [f"---\npeople: [{names}]\n---\nTea.\n" for names in ("A", "A, B", "A, C")]
+    merged = merge("entry", *sides, "Tea.md")  # type: ignore[arg-type]
+    assert sorted(frontmatter.parse(merged.text).fields["people"]) == ["A", "B", "C"]
+    assert not merged.conflict
 
 
 def test_git_gets_markers() -> None:

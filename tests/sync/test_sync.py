@@ -820,6 +820,30 @@ def test_the_later_text_of_a_note_is_called_the_newer_one(
         ] * 2
 
 
+def test_settings_of_obsidian_that_are_not_committed_do_not_stop_a_sync(
+    tmp_path: Path, hub: Path
+) -> None:
+    first = build_vault(tmp_path, hub)
+    git(tmp_path, "clone", "-q", str(hub), "second")
+    second = tmp_path / "second"
+    (second / ".obsidian").mkdir()
+    (second / ".obsidian/app.json").write_text('{"size": 2}')
+    assert run_mem(second, "trust")[0] == 0
+    (first / "Pears.md").write_text("The pears are ripe.\n")
+    git(first, "add", ".obsidian", "Pears.md")
+    git(first, "commit", "-qm", "By hand")
+    assert run_mem(first, "sync", PATH=os.environ["PATH"])[0] == 0
+    code, _, errors = run_mem(second, "sync", PATH=os.environ["PATH"])
+    assert code == 3 and "git show HEAD:.obsidian/app.json" in errors
+    assert (second / ".obsidian/app.json").read_text() == '{"size": 2}'
+    assert "ripe" in (second / "Pears.md").read_text()
+    git(first, "rm", "-q", "--cached", ".obsidian/app.json")
+    git(first, "commit", "-qm", "By hand")
+    assert run_mem(first, "sync", PATH=os.environ["PATH"])[0] == 0
+    code, _, errors = run_mem(second, "sync", PATH=os.environ["PATH"])
+    assert code == 5 and "another machine deleted it" in errors
+
+
 def test_a_vault_and_another_memory_do_not_become_one(tmp_path: Path, hub: Path) -> None:
     build_vault(tmp_path, hub)
     machine = Machine(tmp_path / "new")
