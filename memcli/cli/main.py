@@ -83,8 +83,9 @@ def run(context: Context, arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        name = f" {error.filename}" if error.filename else ""
-        print_message(context, f"{error.strerror or error}{name}")
+        # Of a temporary file, only the folder means something to a person.
+        name = str(error.filename or "").partition("/.mem-tmp-")[0]
+        print_message(context, f"{error.strerror or error}{name and f': {name}'}")
         return RejectedError.exit_code
 
 

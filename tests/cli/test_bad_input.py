@@ -38,6 +38,16 @@ def test_a_read_only_memory_is_one_line_for_a_person_and_a_way_out_for_an_agent(
         assert len(errors.splitlines()) == 1 + (not is_terminal)
 
 
+def test_an_error_at_a_temporary_file_names_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object) -> list[object]:
+        raise PermissionError(errno.EACCES, "Permission denied", "/shop/.git/.mem-tmp-7")
+
+    monkeypatch.setattr("memcli.cli.read.open_all", refuse)
+    assert run_mem(tmp_path, "tags") == (5, "", "mem: Permission denied: /shop/.git\n")
+
+
 FILES: dict[str, tuple[str, bytes]] = {
     "empty": ("entries/empty.md", b""),
     "blank": ("entries/blank.md", b"\n \n\t\n"),
