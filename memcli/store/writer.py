@@ -8,6 +8,7 @@ the pending record: a command that did not report success has changed nothing, t
 """
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -35,6 +36,8 @@ from .workspace import TEMPORARY_PREFIX, Workspace, find_recording_workspace
 # Files may hold bytes that are not UTF-8. This carries them through unchanged.
 FILE_ENCODING = {"encoding": "utf-8", "errors": "surrogateescape"}
 Item = TypeVar("Item")
+FEW = 20  # changes that the index reads before the command ends, if a rule is among them
+RULE = re.compile(r"^type: (?:constraint|correction|lesson|preference|procedure)\b", re.MULTILINE)
 BULK_FILES, SYNC_THREADS = 100, 8  # from so many files on, threads make them durable together
 
 
@@ -136,6 +139,8 @@ def commit(
             purged_texts=purged_texts,
         )
         result.paths = [change.path for change in changes]
+        texts = [change.after or "" for change in changes]
+        workspace.resources["has rule"] = len(texts) <= FEW and any(map(RULE.search, texts))
         if is_purge and log_folder is not None:
             try:
                 finish_purges(workspace, log_folder)
