@@ -60,7 +60,9 @@ RULE_FLAG = re.compile(
 NO_WORDS = re.compile(rf"{RULE_FLAG.pattern}|(?<![^\s`])[^\s`]*\w[/:]\w[^\s`]*")
 NEGATION = re.compile(r"(?i)\b(?:not|never|no|don't|avoid|nobody)\b")
 # `use uv instead of pip`, `ask before you run dbt`
-CONDITION = re.compile(r"(?i)\b(?:instead of|rather than|before|after|when) ")
+CONDITION = re.compile(
+    r"(?i)\b(?:instead of|rather than|(?:before|after|when|if) (?:you |we )?(?:run|us|call)\w*) "
+)
 REQUEST = re.compile(r"(?i)\balways\b|\bwithout\W*$|^\W*(?:use|run)\b")
 # `use httpx instead of requests`
 REFUSED = re.compile(r"(?i)\b(?:instead of|rather than|avoid|(?:not|don't) use) `?([\w@/.-]*\w)")

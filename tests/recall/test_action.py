@@ -143,6 +143,7 @@ def test_only_the_rule_about_an_action_is_shown(
         ("YAML files use 2 spaces.", ["edit ci.yml"], ["kubectl apply -f app.yaml"]),
         ("Use npm ci instead of npm install.", ["npm install"], ["npm ci", "npm test"]),
         ("Use polars instead of pandas.", ["uv add pandas"], ["uv add polars"]),
+        ("Before committing run `just lint`.", ["git commit -m x"], ["just lint"]),
         ("Run dvc push before git push.", ["git push"], ["docker push img", "dvc push"]),
         ("Never commit notebooks with output.", ["git commit -am x"], ["git push"]),
         (
