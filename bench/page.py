@@ -10,7 +10,7 @@ not need it.
 Tasks: script and layout work above 50 ms by the clock, as the browser reports it.
 
 The first navigation of a new browser process is counted apart, over 10 processes. There, no task of
-our page takes much more than 20 ms of processor time. But a task also waits for the other processes of
+our page takes much more than 20 ms of processor time. But a task also waits for other processes of
 the browser, which are starting too: each font of the system is a request to one of them. With two
 busy cores, this wait alone takes longer than 50 ms, also on a plain page: a list and a search field
 without style, fonts and script. So the goal is about processor time, and the plain page shows how

@@ -1,7 +1,8 @@
 """Cut a file into chunks: the passages that are embedded and found."""
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from datetime import tzinfo
 from itertools import pairwise
 from typing import NamedTuple
@@ -48,7 +49,7 @@ def remove_embedded_data(text: str) -> str:
 
 def cut_entry(text: str, body_start: int, entry: Entry) -> list[Chunk]:
     """Cut an entry at its headings, then to windows. An empty body is represented by its title."""
-    count = LineCounter(text)
+    get_line = count_lines(text)
     title = entry.title
     timestamp = entry.updated_at
     chunks = []
@@ -56,7 +57,7 @@ def cut_entry(text: str, body_start: int, entry: Entry) -> list[Chunk]:
         names = [title, *(name for name in headings if name != title)]
         own_title = " / ".join(name for name in names if name)
         for first, last in split_windows(text, start, end):
-            chunks.append(Chunk(first, last, count.get_line(first), "", own_title, timestamp))
+            chunks.append(Chunk(first, last, get_line(first), "", own_title, timestamp))
     # A contact card may have a title and aliases, and no text.
     if not chunks and (title or entry.tags):
         words = title or " ".join(entry.tags)
@@ -83,7 +84,7 @@ def split_long_body(text: str, body_start: int) -> Iterator[tuple[int, int, tupl
 
 def cut_page(text: str, timestamp: str) -> list[Chunk]:
     """Cut MEMORY.md at its headings. A heading without text is not a chunk."""
-    count = LineCounter(text)
+    get_line = count_lines(text)
     chunks = []
     for section in split_sections(text):
         content = text[section.start : section.end]
@@ -94,7 +95,7 @@ def cut_page(text: str, timestamp: str) -> list[Chunk]:
             continue
         title = " / ".join(section.headings)
         for start, stop in split_windows(text, section.start, section.end):
-            line = count.get_line(start)
+            line = get_line(start)
             chunks.append(Chunk(start, stop, line, section.anchor, title, timestamp))
     return chunks
 
@@ -117,20 +118,20 @@ def cut_notes(text: str, path: str, zone: tzinfo, timestamp: str) -> list[Chunk]
 
 
 def cut_records(text: str, records: Iterable[Record]) -> list[Chunk]:
-    count = LineCounter(text)
+    get_line = count_lines(text)
     chunks = []
     for record in records:
         for start, stop in split_windows(text, record.start, record.end):
-            line = count.get_line(start)
+            line = get_line(start)
             chunks.append(Chunk(start, stop, line, record.id, "", record.timestamp))
     return chunks
 
 
 def cut_plain(text: str, timestamp: str) -> list[Chunk]:
     """Cut a text without a known structure."""
-    count = LineCounter(text)
+    get_line = count_lines(text)
     return [
-        Chunk(start, stop, count.get_line(start), timestamp=timestamp)
+        Chunk(start, stop, get_line(start), timestamp=timestamp)
         for start, stop in split_windows(text, 0, len(text))
     ]
 
@@ -166,15 +167,7 @@ def find_best_break(text: str, start: int, stop: int) -> int:
     return best
 
 
-class LineCounter:
-    """Turns ascending offsets into line numbers without counting from the start each time."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.offset = 0
-        self.line = 1
-
-    def get_line(self, offset: int) -> int:
-        self.line += self.text.count("\n", self.offset, offset)
-        self.offset = offset
-        return self.line
+def count_lines(text: str) -> Callable[[int], int]:
+    """Return a function from offsets to lines, counted from 1."""
+    starts = [match.end() for match in re.finditer("\n", text)]
+    return lambda offset: bisect_right(starts, offset) + 1

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 BLANK = "\ufeff \t\r\n"  # some programs begin a file with a byte order mark
+NOT_BLANK = re.compile(f"[^{BLANK}]")
 PIECE = 64 * 1024
 # An escaped character, a quote or a bracket: everything that can begin or end a value.
 MARK = re.compile(r'\\.|["{}\[\],]', re.DOTALL)
@@ -39,14 +40,12 @@ class JsonStream:
 
     def peek(self) -> str:
         """Return the next character that is not blank; an empty string at the end."""
-        while True:
-            while self.position < len(self.text):
-                character = self.text[self.position]
-                if character not in BLANK:
-                    return character
-                self.position += 1
+        while not (match := NOT_BLANK.search(self.text, self.position)):
+            self.position = len(self.text)
             if not self.read_more():
                 return ""
+        self.position = match.start()
+        return match[0]
 
     def read_keys(self) -> Iterator[str]:
         """Yield the keys of an object. The caller reads the value of each."""

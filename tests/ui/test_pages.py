@@ -172,6 +172,21 @@ def test_edit_keeps_the_style_of_the_file(client: Client, workspace: Workspace) 
     assert file.read_text() == f"{head[:-4]}{stamp}---\nPort 7654.\n\n\n"
 
 
+def test_tags_in_the_text_of_a_note_stay_there(tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    note = vault / "Pears.md"
+    (vault / ".obsidian").mkdir(parents=True)
+    note.write_text("---\ntags: ['a']\n---\n#trees\nPrune.\n")
+    assert run_mem(vault, "init", ".")[0] == 0
+    context = make_context(vault)._replace(common=CommonOptions())
+    with serve(context) as client:
+        page = client.get("edit?id=Pears.md")
+        assert 'name="tags" value="a"' in page
+        form = {"title": "Pears", "text": "#trees\nPrune.", "tags": "a, b"}
+        assert save(client, "Pears.md", **form)[0] == 303
+    assert note.read_text() == "---\ntags: ['a', b]\n---\n#trees\nPrune.\n"
+
+
 def find_updated_line(file: Path) -> str:
     return re.search("updated_at: .*\n", file.read_text())[0]
 
