@@ -28,7 +28,13 @@ from .errors import (
     UsageError,
 )
 from .index import open_index
-from .store import Workspace, get_target_workspace, get_workspaces
+from .store import (
+    Workspace,
+    find_recording_workspace,
+    get_recording_workspace,
+    get_target_workspace,
+    get_workspaces,
+)
 
 if TYPE_CHECKING:
     from .index import Filter, IndexedEntry
@@ -125,18 +131,17 @@ def open_all(context: Context) -> list[Workspace]:
 
 
 def open_recording(context: Context) -> Workspace:
-    """Return the workspace for the records of hooks, and for memories learned from them.
+    """Return the workspace for conversations, and for memories learned from them."""
+    return add_gates(get_recording_workspace(get_target_workspace(context)))
 
-    A shared workspace changes only by a command that somebody typed. Instead of it, this returns
-    the user's own workspace, labelled with the project.
-    """
-    workspace = get_target_workspace(context)
-    if not workspace.is_own and not context.common.scope and workspace.is_shared:
-        common = context.common._replace(scope="user", workspace="")
-        project = workspace.project
-        workspace = get_target_workspace(context._replace(common=common))
-        workspace.project = project or workspace.project
-    return add_gates(workspace)
+
+def open_recorded(context: Context) -> list[Workspace]:
+    """Return the workspaces with the conversations of a folder."""
+    workspaces = open_all(context)
+    own = None if context.common.scope else find_recording_workspace(workspaces[0])
+    if own is not None and own.root not in [workspace.root for workspace in workspaces]:
+        workspaces.append(own)
+    return [add_gates(workspace) for workspace in workspaces]
 
 
 def add_gates(workspace: Workspace) -> Workspace:

@@ -5,7 +5,6 @@ A connection is checked by running its hooks as the agent would.
 
 import json
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -32,7 +31,6 @@ from .table import AGENTS, find_agents
 OK, WARNING, ERROR = "ok", "warning", "error"
 SLOW_HOOK = 3.0  # seconds that a user notices at every start
 HOOK_SECONDS = 30.0
-VERSION_SECONDS = 10.0
 LOCK_SECONDS = 1.0  # to wait for the lock of a workspace
 LOG_DAYS = 7  # problems in the log are shown for so long
 SHOWN_PROBLEMS = 3
@@ -239,7 +237,6 @@ def check_connection(
     if connection.error:
         yield Check("agent", ERROR, connection.error, "fix the file; mem did not change it")
         return
-    yield from check_version(context, connection.agent)
     if connection.plugin:
         yield Check("agent", OK, f"{agent.title} uses the plugin {connection.plugin}")
     for command in connection.commands:
@@ -258,18 +255,6 @@ def check_connection(
             yield run_hook_command(context, connection.agent, command)
             if not is_current:
                 yield Check("agent", WARNING, f"{agent.title} runs another mem: {first}", again)
-
-
-def check_version(context: Context, name: str) -> Iterator[Check]:
-    agent = AGENTS[name]
-    if not agent.minimum:
-        return
-    # `2.1.332 (Claude Code)`, `codex-cli 0.129.0`
-    done = run_program(context, [agent.program, "--version"], seconds=VERSION_SECONDS)
-    match = re.search(r"\d+(?:\.\d+)+", done.stdout) if done else None
-    if match and parse_version(match[0]) < parse_version(agent.minimum):
-        text = f"{agent.title} {match[0]} is older than {agent.minimum}: some moments are missing"
-        yield Check("agent", WARNING, text, f"update {agent.title}")
 
 
 def run_hook_command(context: Context, name: str, command: str) -> Check:
@@ -335,10 +320,6 @@ def find_first_word(command: str) -> str:
         return shlex.split(command)[0]
     except (ValueError, IndexError):
         return command  # a quote is missing, or the command is empty
-
-
-def parse_version(text: str) -> list[int]:
-    return [int(part) for part in text.split(".")]
 
 
 def delete_record(context: Context, session: str) -> None:

@@ -6,6 +6,7 @@ An agent may be wrong, so everything that it writes has the source `inferred`.
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from math import inf
 from typing import Any
 
 from ..api import (
@@ -21,8 +22,7 @@ from ..api import (
     open_target,
     search,
 )
-from ..formats import format_time, parse_end
-from ..index import Filter, check_type, open_index
+from ..index import Filter, check_type, open_index, parse_expiry
 from ..search.names import find_named
 from ..store import Workspace, read_file
 from .mcp import TOOLS
@@ -132,9 +132,9 @@ def read_value(name: str, type_: str, value: Any) -> Any:
     if type_ == "boolean" and (isinstance(value, bool) or value in ("true", "false")):
         return value in (True, "true")
     if type_ == "integer":
-        number = read_number(value)
-        if number is not None and number >= 0:
-            return number
+        number = read_json(value) if isinstance(value, str) else value
+        if isinstance(number, int | float) and type(number) is not bool and 0 <= number < inf:
+            return int(number)
     if type_ == "array":
         items = value.split(",") if isinstance(value, str) else value
         if isinstance(items, list) and all(isinstance(item, str) for item in items):
@@ -146,15 +146,6 @@ def read_value(name: str, type_: str, value: Any) -> Any:
             return fields
     kind = "number that is not negative" if type_ == "integer" else type_
     raise UsageError(f"{name!r} must be of type {kind}", f"not {json.dumps(value)[:80]}")
-
-
-def read_number(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        return int(value)
-    except (ValueError, OverflowError):
-        return None
 
 
 def read_json(text: str) -> Any:
@@ -221,6 +212,8 @@ def read_memory(box: Toolbox, path: str, offset: int = 0, limit: int | None = No
     # A whole name in any workspace counts before a part of one.
     for index, accept_parts in [(index, part) for part in (False, True) for index in indexes]:
         named = find_named(index, path, accept_parts=accept_parts)
+        if named and named.entry and named.entry.status == "forgotten":
+            continue
         text = index.read_text(named.path) if named else None
         if text is not None:
             return cut_text(text, offset, limit) or "(empty)"
@@ -277,10 +270,7 @@ def read_fields(workspace: Workspace, metadata: dict[str, Any]) -> dict[str, str
     fields = {name: str(metadata.pop(name, "") or "") for name in ("type", "title", "key")}
     check_type(fields["type"])
     expires = str(metadata.pop("expires", "") or "")
-    moment = parse_end(expires, workspace.now, workspace.zone) if expires else None
-    if expires and moment is None:
-        raise UsageError(f"cannot read the date {expires!r}", "for example: 2026-11-28, friday, 3d")
-    fields["expires_at"] = format_time(moment) if moment else ""
+    fields["expires_at"] = parse_expiry(expires, workspace.now, workspace.zone)
     return fields
 
 

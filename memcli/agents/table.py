@@ -52,7 +52,6 @@ class Agent(NamedTuple):
     first_values: Mapping[str, Any] = {}  # required in a new settings file
     mcp_key: str = ""  # without hooks: the key of the MCP servers
     next_step: str = ""  # the user must do this before it works
-    minimum: str = ""  # the oldest version that shows memories at every moment
 
 
 AGENTS: Mapping[str, Agent] = {
@@ -66,7 +65,6 @@ AGENTS: Mapping[str, Agent] = {
         variable="CLAUDE_CONFIG_DIR",
         events=(*USUAL, "SubagentStart", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
         tools="Bash|Edit|MultiEdit|Write|NotebookEdit",
-        minimum="2.1.9",
     ),
     "codex": Agent(
         "Codex",
@@ -78,7 +76,6 @@ AGENTS: Mapping[str, Agent] = {
         variable="CODEX_HOME",
         events=(*USUAL, "PreToolUse", "PostToolUse"),
         next_step="Codex asks at its next start whether you trust the new hooks: answer yes.",
-        minimum="0.129",
     ),
     "gemini": Agent(
         "Gemini CLI",

@@ -14,9 +14,8 @@ from ..api import (
     NotFoundError,
     RejectedError,
     UsageError,
-    add_gates,
-    open_all,
     open_index,
+    open_recorded,
     open_recording,
     open_target,
 )
@@ -119,7 +118,7 @@ def run_session(
 
 
 def find_session(context: Context, name: str) -> tuple[Workspace, Session]:
-    workspaces = [add_gates(workspace) for workspace in open_all(context)]
+    workspaces = open_recorded(context)
     for workspace in workspaces[:-1]:
         try:
             return workspace, sessions.get_session(workspace, name)
@@ -133,7 +132,7 @@ def list_conversations(context: Context, limit: int) -> Result:
     from ..consolidate.batch import has_ended
 
     lines, rows, items = [], [], []
-    for workspace in open_all(context):
+    for workspace in open_recorded(context):
         for session in sessions.list_sessions(workspace)[:limit]:
             day = workspace.describe_day(session.updated_at)
             count = count_noun(session.message_count, "message")
@@ -153,7 +152,7 @@ def append_to_session(context: Context, name: str, text: str, role: str) -> Resu
     """Add one message, or the events on standard input."""
     if role not in ("user", "assistant"):
         raise UsageError(f"unknown role {role!r}", "one of: user, assistant")
-    workspace = open_target(context)
+    workspace = open_recording(context)
     events: list[dict[str, Any]] = [{"type": "message", "role": role, "content": text}]
     if text == "-":
         # Not splitlines: a line separator (U+2028) in a JSON text ends no line.
@@ -229,11 +228,11 @@ def import_conversations(context: Context, name: str, *, is_all: bool, is_dry_ru
         select_transcripts,
     )
 
-    workspace = open_target(context)
     if bool(name) == is_all:
         raise UsageError("name a file, or use --all", "mem session import FILE")
+    workspace = open_recording(context)
     # The user's own workspace is for all projects.
-    folder = None if workspace.is_own else context.folder.resolve()
+    folder = None if open_target(context).is_own else context.folder.resolve()
     path = (context.folder / Path(name).expanduser()).resolve()
     is_single = not is_all and not path.is_dir()
     if is_all:
@@ -252,6 +251,7 @@ def import_conversations(context: Context, name: str, *, is_all: bool, is_dry_ru
                 workspace,
                 path,
                 problems,
+                project=workspace.project if folder else "",
                 is_dry_run=is_dry_run,
                 on_progress=progress if is_single else None,
             )
@@ -314,7 +314,7 @@ def run_consolidate(
     """
     if sum((bool(name) or all_, bool(answer), background)) > 1 or (name and all_):
         raise UsageError("SESSION, --all, --answer and --background cannot be used together")
-    workspace = open_recording(context)
+    workspace = find_session(context, name)[0] if name else open_recording(context)
     if answer:
         return save_agent_answer(context, workspace, answer)
     is_forced = bool(name) or all_

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ..api import Context, UsageError, add_gates, open_all, open_existing, open_index
+from ..api import Context, UsageError, open_existing, open_index, open_recorded
 from ..formats import count_noun
 from ..upkeep.lifecycle import (
     check_fraction,
@@ -33,8 +33,8 @@ def run_tend(
     Meant for cron: it prints a line for each step that changed something, and nothing otherwise.
     """
     lines, items, messages = [], [], []
-    for workspace in open_all(context):
-        for result in tend(add_gates(workspace), dry_run=dry_run):
+    for workspace in open_recorded(context):
+        for result in tend(workspace, dry_run=dry_run):
             if result.error is not None:
                 messages.append(result.text)
             else:

@@ -19,8 +19,8 @@ from ..api import (
     open_existing,
     open_target,
 )
-from ..formats import SOURCES, TYPES, format_note, format_time, get_content, parse_end, shorten
-from ..index import Filter, check_type, open_index
+from ..formats import SOURCES, TYPES, format_note, get_content, shorten
+from ..index import Filter, check_type, open_index, parse_expiry
 from ..reconcile import (
     Draft,
     ForgetResult,
@@ -102,7 +102,7 @@ def run_write(
         "title": title,
         "tags": split_list(tag),
         "key": key,
-        "expires_at": parse_expiry(workspace, expires),
+        "expires_at": parse_expiry(expires, workspace.now, workspace.zone),
         "pinned": pinned,
     }
     # Writing to the path of a memory updates it, as a file would be overwritten.
@@ -219,14 +219,6 @@ def split_list(values: list[str]) -> tuple[str, ...]:
     # Obsidian's users write a tag as `#infra`.
     items = [item.strip().lstrip("#") for value in values for item in value.split(",")]
     return tuple(dict.fromkeys(item for item in items if item))
-
-
-def parse_expiry(workspace: Workspace, text: str) -> str:
-    moment = parse_end(text, workspace.now, workspace.zone) if text else None
-    if text and moment is None:
-        hint = "for example: 2026-11-28, 28.11.2026, december, nov 28, tomorrow, friday, 3d"
-        raise UsageError(f"cannot read the date {text!r}", hint)
-    return format_time(moment) if moment else ""
 
 
 def is_existing(workspace: Workspace, path: str) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         find_entries,
         find_files,
         parse_date,
+        parse_expiry,
     )
     from .index import COLUMNS, KINDS, Index, IndexedEntry, build_entry, open_index
     from .model import open_embedder, prepare_model
@@ -43,7 +44,7 @@ __getattr__ = import_lazily(
         "database": "FILE TOKENIZER open_database read_passages",
         "filters": (
             "Filter build_chunk_sql build_filter build_sql check_type find_entries "
-            "find_files parse_date"
+            "find_files parse_date parse_expiry"
         ),
         "index": "COLUMNS Index IndexedEntry KINDS build_entry open_index",
         "model": "open_embedder prepare_model",

@@ -7,7 +7,16 @@ from datetime import datetime, tzinfo
 from typing import Any, NamedTuple
 
 from ..errors import UsageError
-from ..formats import FIELDS, SPELLINGS, STATUSES, TYPES, format_time, parse_period, parse_time
+from ..formats import (
+    FIELDS,
+    SPELLINGS,
+    STATUSES,
+    TYPES,
+    format_time,
+    parse_end,
+    parse_period,
+    parse_time,
+)
 from .index import KINDS, Index, IndexedEntry
 
 # rating>=4, status = active, title ~ garden, Last Contact<october
@@ -91,6 +100,15 @@ def parse_date(text: str, now: datetime, zone: tzinfo) -> tuple[datetime, dateti
         hint = "for example: 2026-11-28, 28.11.2026, october, nov 28, yesterday, last week, 3d"
         raise UsageError(f"cannot read the date {text!r}", hint)
     return period
+
+
+def parse_expiry(text: str, now: datetime, zone: tzinfo) -> str:
+    """Return the last moment of a date, or an empty string for none. Raises UsageError."""
+    moment = parse_end(text, now, zone) if text else None
+    if text and moment is None:
+        hint = "for example: 2026-11-28, 28.11.2026, december, nov 28, tomorrow, friday, 3d"
+        raise UsageError(f"cannot read the date {text!r}", hint)
+    return format_time(moment) if moment else ""
 
 
 def build_sql(wanted: Filter) -> tuple[str, list[Any]]:

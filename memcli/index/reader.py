@@ -55,6 +55,7 @@ from .scan import Stat
 SENTENCE_START = re.compile(r"(?:\A|[]\n.!?:|>])[^\w\n]*\Z")
 LARGEST = 8 * 1024 * 1024  # bytes that are indexed of a file
 TRIES = 3
+SECRET_NAME = "its name contains a secret: rename the file"
 SOURCE_KEYS = ("source", *FIELDS["source"].spellings, "trust")
 # A short answer means little without the end of the turn before, so both are embedded together.
 SHORT_TURN = 250
@@ -184,8 +185,9 @@ def parse_file(
     """Parse the bytes of a file and pass its text through the gate. Bad content raises nothing."""
     parsed = ParsedFile(path, workspace.get_kind(path), stat, build_digest(data))
     if has_secret_name(path):
-        reason = "its name contains a secret: rename the file"
-        parsed.problems.append(Problem(1, reason, "name"))
+        # The name is part of every hit and list, and a masked one would lead to no file.
+        parsed.problems.append(Problem(1, SECRET_NAME, "unread"))
+        return parsed
     if len(data) > LARGEST:
         parsed.problems.append(
             Problem(1, f"larger than {LARGEST >> 20} MiB: only its beginning is searched")

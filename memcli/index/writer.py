@@ -16,7 +16,7 @@ from ..formats import (
     fold_key,
     fold_name,
 )
-from ..store import Workspace
+from ..store import Workspace, mask_name
 from .database import DELETE_DERIVED, Database
 from .reader import ForgottenTexts, ParsedFile, load_forgotten, parse_file, read_bytes
 from .scan import format_path
@@ -121,7 +121,7 @@ def store_file(database: Database, parsed: ParsedFile, noted: int) -> None:
     assert file is not None
     run("insert into texts values(?, ?)", (file, parsed.text.encode("utf-8", "replace").decode()))
     for problem in parsed.problems:
-        run("insert into problems values(?, ?, ?, ?, ?)", (file, path, *problem))
+        run("insert into problems values(?, ?, ?, ?, ?)", (file, mask_name(path), *problem))
     if parsed.entry is not None:
         store_entry(database, file, parsed)
     store_links(database, file, parsed.text)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         check_secrets,
         find_secret_problems,
         has_secret_name,
+        mask_name,
         redact_text,
     )
     from .git import (
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
         Workspace,
         find_own_workspace,
         find_recording_workspace,
+        get_recording_workspace,
         get_target_workspace,
         get_workspaces,
         open_folder,
@@ -122,7 +124,7 @@ __getattr__ = import_lazily(
         "files": ("is_ignored open_lock read_patterns read_small_text replace_whole save_private"),
         "gates": (
             "build_forgotten_gate check_agent check_characters check_secrets "
-            "find_secret_problems has_secret_name redact_text"
+            "find_secret_problems has_secret_name mask_name redact_text"
         ),
         "git": (
             "Repository SAFE_OPTIONS find_repository has_remote parse_objects "
@@ -149,8 +151,8 @@ __getattr__ = import_lazily(
         ),
         "workspace": (
             "MARK PURGED_IDS TEMPORARY_PREFIX Workspace find_own_workspace "
-            "find_recording_workspace get_target_workspace get_workspaces open_folder "
-            "parse_purged_ids"
+            "find_recording_workspace get_recording_workspace get_target_workspace "
+            "get_workspaces open_folder parse_purged_ids"
         ),
         "writer": (
             "Append ChangeGroup Commit Replace check_group commit commit_one "

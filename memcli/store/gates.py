@@ -102,11 +102,13 @@ def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
     return group._replace(changes=changes)
 
 
+def mask_name(path: str) -> str:
+    """Return the name of a file or conversation without its secrets."""
+    return redact(path, scan(path)) if SECRET_MARK.search(path) else path
+
+
 def has_secret_name(path: str) -> bool:
-    """Return whether the name of a file or conversation contains a secret."""
-    if not SECRET_MARK.search(path):
-        return False
-    return bool(scan(path))
+    return mask_name(path) != path
 
 
 def build_forgotten_gate(find_forgotten: FindForgotten) -> Gate:

@@ -299,6 +299,22 @@ def find_recording_workspace(workspace: Workspace) -> Workspace | None:
     return own
 
 
+def get_recording_workspace(workspace: Workspace) -> Workspace:
+    """Return the workspace for conversations, and for memories learned from them.
+
+    A shared workspace changes only by a command that somebody typed. Instead of it, this returns
+    the user's own workspace, labelled with the project.
+    """
+    context = workspace.context
+    if workspace.is_own or context.common.scope or not workspace.is_shared:
+        return workspace
+    common = context.common._replace(scope="user", workspace="")
+    own = get_target_workspace(context._replace(common=common))
+    own.project = workspace.project or own.project
+    own.build_purge_filter = workspace.build_purge_filter
+    return own
+
+
 def build_own_workspace(context: Context, folder: Path) -> Workspace:
     is_new = not (folder / MARK).is_file()
     if is_new:

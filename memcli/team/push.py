@@ -115,7 +115,7 @@ def find_shared_files(index: Index) -> dict[str, SharedFile]:
         " join files using(file) join texts using(file) where status = 'active'"
         " and owner in ('', ?) and not exists"
         " (select 1 from problems where problems.file = files.file"
-        " and code in ('unread', 'conflict', 'purged', 'name'))",
+        " and code in ('unread', 'conflict', 'purged'))",
         (owner,),
     )
     files = {}

@@ -105,7 +105,7 @@ def import_transcript(
         session_id,
         events,
         agent=transcript.agent,
-        project=project or find_project(transcript.folder),
+        project=find_project(transcript.folder) or project,
         folder=transcript.folder,
     )
     return imported

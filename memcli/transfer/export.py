@@ -49,7 +49,7 @@ select path, kind, masked, hidden, coalesce(status, ''), coalesce(created_at, ''
 from files left join entries using(file)
 where kind in ('entry', 'memory', 'history', 'note', 'session')
     and file not in
-        (select file from problems where code in ('unread', 'conflict', 'purged', 'name'))
+        (select file from problems where code in ('unread', 'conflict', 'purged'))
     and ({condition})
 order by coalesce(status, '') = 'forgotten', path
 """

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from ..errors import MemError, RejectedError, UsageError
@@ -23,6 +24,7 @@ from ..store import (
     Workspace,
     check_group,
     commit,
+    get_recording_workspace,
     hold_lock,
     redact_text,
     report_progress,
@@ -226,6 +228,11 @@ class Importer:
         # Files are compared only with older memories: the files of one export fit together.
         self.planner = FilePlanner(open_index(workspace))
 
+    @cached_property
+    def recording(self) -> Workspace:
+        """Where conversations go. Most imports have none, and create no other workspace."""
+        return get_recording_workspace(self.workspace)
+
     def reject(self, place: str, reason: str, path: str = "") -> None:
         self.result.rejected.append(Rejection(place, path, reason))
 
@@ -240,9 +247,10 @@ class Importer:
         added = 0
         if transcript.events:
             imported = import_transcript(
-                self.workspace,
+                self.recording,
                 transcript,
                 transcript.path,
+                project="" if self.workspace.is_own else self.recording.project,
                 modified=transcript.modified or self.workspace.stamp,
                 is_dry_run=self.is_dry_run,
             )

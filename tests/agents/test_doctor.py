@@ -145,18 +145,6 @@ def test_a_command_that_came_with_a_project_is_not_run(
     assert not (tmp_path / "ran").exists()
 
 
-def test_an_old_agent_is_named(workspace: Workspace, tmp_path: Path) -> None:
-    program = write_program(tmp_path)
-    claude = program.with_name("claude")
-    claude.write_text("#!/bin/sh\necho '2.0.99 (Claude Code)'\n")
-    claude.chmod(0o755)
-    environment = {**workspace.context.environment, "PATH": str(claude.parent)}
-    context = workspace.context._replace(environment=environment)
-    assert find(context, "agent", program)[0].text == "Claude Code is not connected"
-    connect(context, "claude-code", [str(program)])
-    assert "2.0.99 is older than 2.1.9" in find(context, "agent", program)[0].text
-
-
 def test_problems_of_the_workspace_are_shown(workspace: Workspace, tmp_path: Path) -> None:
     program = write_program(tmp_path)
     workspace.ensure_machine()

@@ -390,3 +390,7 @@ def test_the_text_of_a_forgotten_memory_stays_to_be_recognized(tmp_path: Path) -
     assert call(workspace, "memory_edit", path="canoe", old="canoe is", new="boat is")[1]
     assert call(workspace, "memory_write", path="canoe", content="Something else.")[1]
     assert call(workspace, "memory_write", content=text)[1]
+    assert call(workspace, "memory_read", path="canoe") == (
+        "no memory 'canoe'\nhint: search for it: memory_search",
+        True,
+    )

@@ -167,3 +167,27 @@ def test_a_linked_folder_that_is_not_searched_is_named(tmp_path: Path) -> None:
     vault = make_vault(tmp_path, a="Nothing here.\n")
     (vault / "lectures").symlink_to("../lectures")
     assert "lectures" in run_mem(vault, "search", "falcons")[2]
+
+
+def test_imported_conversations_of_a_shared_project_are_learned(tmp_path: Path) -> None:
+    # `mem session ls` listed them, but `mem consolidate` and the timer looked elsewhere.
+    project = tmp_path / "shop"
+    (project / ".git").mkdir(parents=True)
+    home = {"HOME": str(tmp_path / "home")}
+    run_mem(project, "init", "--shared", **home)
+    for name, verb, program in (("a", "import", "lint"), ("b", "session import", "test")):
+        (tmp_path / f"{name}.txt").write_text(
+            f"User: Always run {program} first.\nAssistant: OK.\n"
+        )
+        assert run_mem(project, *verb.split(), f"../{name}.txt", **home)[0] == 0
+    run_mem(project, "session", "append", "c", "Always run mypy first.", **home)
+    assert not (project / "memory/sessions").exists()
+    listed = json.loads(run_mem(project, "session", "ls", "--json", **home)[1])["sessions"]
+    first = next(item["id"] for item in listed if item["id"].startswith("a"))
+    assert "Always run lint first." in run_mem(project, "consolidate", first, **home)[1]
+    run_mem(project, "session", "end", "c", **home)
+    timer = ("tend", "--workspace", str(project / "memory"))
+    assert "consolidate: 1 conversation, 1 memory" in run_mem(tmp_path, *timer, **home)[1]
+    assert "Always run test first." in run_mem(project, "consolidate", "--all", **home)[1]
+    entries = json.loads(run_mem(project, "ls", "--json", **home)[1])["entries"]
+    assert {entry["project"] for entry in entries} == {"shop"} and len(entries) == 3

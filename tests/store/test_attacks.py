@@ -431,6 +431,9 @@ def test_an_export_masks_the_inbox_the_metadata_and_the_names_of_files(tmp_path:
     assert code == 0 and TOKEN not in output + errors
     assert "inbox/a.md" in output and '\\"id\\": \\"s1\\"' in output
     assert "its name contains a secret" in errors
+    for words in ("check", "search tea", "ls", "grep Tea", "recall tea", "status"):
+        _, output, errors = run_mem(tmp_path, *words.split())
+        assert TOKEN not in output + errors, words
 
 
 def test_an_export_replaces_nothing_unasked(tmp_path: Path) -> None:
