@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cache
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 # A byte order mark may come first, and the closing fence may end the file.
@@ -159,12 +160,8 @@ def parse_yaml(head: str) -> dict[str, Any]:
 
 def check_nesting(head: str) -> None:
     """Refuse a head whose nesting would overflow the stack of the YAML library, which is C code."""
-    depth = 0
-    for character in head:
-        depth += (character in "[{") - (character in "]}")
-        if depth > DEEPEST:
-            break
-    if depth > DEEPEST or NESTED_MARKS.search(head):
+    depths = accumulate((character in "[{") - (character in "]}") for character in head)
+    if max(depths, default=0) > DEEPEST or NESTED_MARKS.search(head):
         raise FrontmatterError("the frontmatter is nested too deeply", 2)
 
 

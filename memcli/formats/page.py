@@ -81,17 +81,15 @@ class PageError(ValueError):
 
 def find_promoted_lines(page: str) -> Iterator[tuple[str, str]]:
     """Yield the id and the statement of every promoted line, also of protected ones."""
-    for line in page.splitlines():
-        match = PROMOTED_LINE.fullmatch(line)
-        if match:
-            yield match["id"], match["statement"]
+    for match in filter(None, map(PROMOTED_LINE.fullmatch, page.splitlines())):
+        yield match["id"], match["statement"]
 
 
 def list_promoted_lines(page: str) -> list[PromotedLine]:
     """Return the promoted lines that mem may change."""
     lines = []
     for number, (_, line, is_protected) in enumerate(split_page(page), 1):
-        match = PROMOTED_LINE.fullmatch(line.rstrip("\r\n"))
+        match = PROMOTED_LINE.fullmatch(line)
         if match and not is_protected:
             lines.append(
                 PromotedLine(match["id"], match["statement"], number, match["digest"] or "")
@@ -202,7 +200,7 @@ def unlink_line(page: str, entry_id: str) -> str:
     """Return the page with a promoted line turned into an ordinary line, without an id."""
     lines = []
     for _, line, is_protected in split_page(page):
-        match = PROMOTED_LINE.fullmatch(line.rstrip("\r\n"))
+        match = PROMOTED_LINE.fullmatch(line)
         if match and match["id"] == entry_id and not is_protected:
             line = f"- {match['statement']}{line[len(line.rstrip()) :]}"
         lines.append(line)

@@ -123,10 +123,6 @@ ACTIONS: dict[str, View] = {
 class RefusedError(Exception):
     """A request that is not answered: a status and the reason."""
 
-    def __init__(self, status: int, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
-
 
 class PageServer(ThreadingHTTPServer):
     """Serves the page of the workspaces of a context."""
@@ -199,7 +195,8 @@ class Handler(BaseHTTPRequestHandler):
             query = dict(parse_qsl(parts.query, errors="replace"))
             function(self.check_token(parts.path), query)
         except RefusedError as error:
-            self.send(error.status, f"{error}\n".encode(), PLAIN)
+            status, reason = error.args
+            self.send(status, f"{reason}\n".encode(), PLAIN)
         except Exception:
             self.send(500, b"This is a bug. The terminal shows it.\n", PLAIN)
             raise
