@@ -47,7 +47,15 @@ from ..formats import (
 )
 from ..formats import chunks as cutting
 from ..secrets import redact, scan
-from ..store import Machine, Workspace, find_tags, find_title, has_secret_name, render_canvas
+from ..store import (
+    Machine,
+    Workspace,
+    find_day,
+    find_tags,
+    find_title,
+    has_secret_name,
+    render_canvas,
+)
 from .database import PURGED_TEXTS, Database
 from .scan import Stat
 
@@ -265,6 +273,8 @@ def read_entry_file(
     workspace: Workspace, parsed: ParsedFile, text: str, forgotten: ForgottenTexts
 ) -> None:
     modified = read_file_time(parsed.stat[0])
+    if workspace.is_vault:
+        modified = find_day(workspace.root, parsed.path) or modified
     try:
         document = frontmatter.parse(text)
         problem = None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..formats import build_digest, get_content
-from ..store import Workspace
+from ..store import Workspace, read_daily_settings
 from .database import DELETE_DERIVED, PURGED_TEXTS, Database
 from .scan import Listing, format_path, scan_workspace
 from .settled import is_settled
@@ -142,7 +142,9 @@ def check_settings(database: Database, workspace: Workspace) -> None:
     """Read every file again if a setting changed that reading depends on."""
     settings = workspace.settings
     names = ("timezone", "layout", "index.include", "secrets.personal")
-    current = repr([[str(settings[name]) for name in names], workspace.is_trusted])
+    # Daily notes have their date in their name.
+    days = read_daily_settings(workspace.root) if workspace.is_vault else ()
+    current = repr([[str(settings[name]) for name in names], workspace.is_trusted, days])
     noted = database.get_meta("settings")
     if noted == current:
         return

@@ -2,15 +2,26 @@
 
 import marshal
 import os
+import re
 from dataclasses import dataclass, field
+from operator import attrgetter
 from stat import S_ISREG
 
 from ..formats import build_digest
-from ..store import TEMPORARY_PREFIX, Workspace, is_ignored, read_excluded, read_patterns
+from ..store import (
+    APP_SETTINGS,
+    TEMPORARY_PREFIX,
+    UNKNOWN,
+    Workspace,
+    is_ignored,
+    read_excluded,
+    read_patterns,
+)
 
 Stat = tuple[int, int, int, int]
 """Modification and change time in nanoseconds, size in bytes, inode."""
 
+get_stat = attrgetter("st_mtime_ns", "st_ctime_ns", "st_size", "st_ino")
 ENDINGS = (".md", ".txt", ".jsonl", ".canvas")
 
 
@@ -32,42 +43,43 @@ class Listing:
 
 def scan_workspace(workspace: Workspace) -> Listing:
     """List every file that the index may contain, and some that it ignores."""
-    listing = Listing()
-    root = os.fspath(workspace.root)
-    if workspace.is_vault:
-        walk(workspace, root, "", listing)
-    else:
-        list_folder(workspace, root, "", listing)
-        for name in ("entries", "notes", "sessions", *workspace.settings["index.include"]):
-            if is_inside(root, name):
-                walk(workspace, root, f"{name.rstrip('/')}/", listing)
-            else:
-                listing.problems[name] = "a folder outside of the workspace: not searched"
+    listing = list_files(workspace, ("entries", "notes", "sessions"))
     patterns = read_ignored_patterns(workspace)
+    if UNKNOWN in patterns:
+        # The index stays as it is, so that it shows no note that Obsidian excludes.
+        listing.problems[APP_SETTINGS] = "cannot be read, so new and changed notes are not read"
+        listing.unread.append("")
     if patterns:
         for path in [path for path in listing.stats if is_ignored(patterns, path)]:
             del listing.stats[path]
     return listing
 
 
-def read_ignored_patterns(workspace: Workspace) -> list[str]:
+def list_all_files(workspace: Workspace) -> list[str]:
+    """Return every text file of the workspace: ignored ones, archives and the inbox too."""
+    return sorted(list_files(workspace, ("entries", "notes", "sessions", "inbox")).stats)
+
+
+def list_files(workspace: Workspace, folders: tuple[str, ...]) -> Listing:
+    """List the files of a vault, or those at the top and in folders of a workspace."""
+    listing = Listing()
+    root = os.fspath(workspace.root)
+    if workspace.is_vault:
+        walk(workspace, root, "", listing)
+        return listing
+    list_folder(workspace, root, "", listing)
+    for name in (*folders, *workspace.settings["index.include"]):
+        if is_inside(root, name):
+            walk(workspace, root, f"{name.rstrip('/')}/", listing)
+        else:
+            listing.problems[name] = "a folder outside of the workspace: not searched"
+    return listing
+
+
+def read_ignored_patterns(workspace: Workspace) -> list[str | re.Pattern[str]]:
     """Return the patterns of the files that mem does not read."""
     excluded = read_excluded(workspace.root) if workspace.is_vault else []
     return [*excluded, *read_patterns(workspace.root), *workspace.settings["index.exclude"]]
-
-
-def list_all_files(workspace: Workspace) -> list[str]:
-    """Return every text file of the workspace: ignored ones, archives and the inbox too."""
-    listing = Listing()
-    root = os.fspath(workspace.root)
-    list_folder(workspace, root, "", listing)
-    for name in ("entries", "notes", "sessions", "inbox", *workspace.settings["index.include"]):
-        folder = f"{workspace.prefix}{name}".rstrip("/")
-        if is_inside(root, folder):
-            walk(workspace, root, f"{folder}/", listing)
-    if workspace.is_vault:
-        walk(workspace, root, "", listing)
-    return sorted(listing.stats)
 
 
 def is_inside(root: str, name: str) -> bool:
@@ -113,16 +125,14 @@ def list_folder(workspace: Workspace, root: str, inside: str, listing: Listing) 
                         listing.leftovers.append(inside + name)
                     continue
                 if name.endswith(ENDINGS):
-                    status = get_status(item)
-                    if status is not None and S_ISREG(status.st_mode):
+                    try:
+                        status = item.stat(follow_symlinks=False)
+                    except OSError:
+                        continue  # it was deleted since
+                    if S_ISREG(status.st_mode):
                         # The kind of a file is looked up only if it changed: with 10,000
                         # files every call in this loop is felt.
-                        listing.stats[inside + name] = (
-                            status.st_mtime_ns,
-                            status.st_ctime_ns,
-                            status.st_size,
-                            status.st_ino,
-                        )
+                        listing.stats[inside + name] = get_stat(status)
                         continue
                 if item.is_symlink():
                     note_link(workspace, root, inside + name, listing)
@@ -135,13 +145,6 @@ def list_folder(workspace: Workspace, root: str, inside: str, listing: Listing) 
     finally:
         os.close(descriptor)
     return folders
-
-
-def get_status(item: "os.DirEntry[str]") -> os.stat_result | None:
-    try:
-        return item.stat(follow_symlinks=False)
-    except OSError:
-        return None
 
 
 def note_link(workspace: Workspace, root: str, path: str, listing: Listing) -> None:

@@ -45,7 +45,18 @@ if TYPE_CHECKING:
         show_to_git,
     )
     from .machine import LOG, NICENESS, Machine, make_mem_folder
-    from .obsidian import TEMPLATE_SETTINGS, find_tags, find_title, read_excluded, render_canvas
+    from .obsidian import (
+        APP_SETTINGS,
+        EXCLUDING_SETTINGS,
+        UNKNOWN,
+        find_day,
+        find_tags,
+        find_title,
+        parse_excluded,
+        read_daily_settings,
+        read_excluded,
+        render_canvas,
+    )
     from .sessions import (
         ARCHIVE,
         EVENTS,
@@ -94,6 +105,7 @@ if TYPE_CHECKING:
         TEMPORARY_PREFIX,
         Workspace,
         find_own_workspace,
+        find_project_workspace,
         find_recording_workspace,
         get_recording_workspace,
         get_target_workspace,
@@ -135,7 +147,10 @@ __getattr__ = import_lazily(
             "choose_place create_workspace hide_from_git show_to_git"
         ),
         "machine": "LOG NICENESS Machine make_mem_folder",
-        "obsidian": "TEMPLATE_SETTINGS find_tags find_title read_excluded render_canvas",
+        "obsidian": (
+            "APP_SETTINGS EXCLUDING_SETTINGS UNKNOWN find_day find_tags find_title "
+            "parse_excluded read_daily_settings read_excluded render_canvas"
+        ),
         "sessions": (
             "ARCHIVE EVENTS METADATA Session append_events build_mask "
             "change_metadata count_events cut_masked find_events_file "
@@ -151,8 +166,8 @@ __getattr__ = import_lazily(
         ),
         "workspace": (
             "MARK PURGED_IDS TEMPORARY_PREFIX Workspace find_own_workspace "
-            "find_recording_workspace get_recording_workspace get_target_workspace "
-            "get_workspaces open_folder parse_purged_ids"
+            "find_project_workspace find_recording_workspace get_recording_workspace "
+            "get_target_workspace get_workspaces open_folder parse_purged_ids"
         ),
         "writer": (
             "Append ChangeGroup Commit Replace check_group commit commit_one "

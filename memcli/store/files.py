@@ -117,13 +117,19 @@ def read_patterns(root: Path, name: str = IGNORE_FILE) -> tuple[str, ...]:
     return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
 
-def is_ignored(patterns: Iterable[str], path: str) -> bool:
-    """Return whether the last pattern that matches a path leaves it out."""
+def is_ignored(patterns: Iterable[str | re.Pattern[str]], path: str) -> bool:
+    """Return whether the last pattern that matches a path leaves it out.
+
+    Obsidian's patterns are regular expressions.
+    """
     ignored = False
     # macOS lists é as e and an accent, in another Unicode form than most editors write.
     path = unicodedata.normalize("NFC", path)
     # The last match wins, as in .gitignore.
     for pattern in patterns:
+        if not isinstance(pattern, str):
+            ignored = ignored or bool(pattern.search(path))
+            continue
         is_negated = pattern.startswith("!")
         if compile_pattern(pattern.removeprefix("!")).search(path):
             ignored = not is_negated

@@ -1,18 +1,27 @@
 """Obsidian: the settings of a vault that mem follows, and Obsidian's additions to Markdown."""
 
 import json
+import os
 import re
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import Any
+from unicodedata import normalize
 
-from .files import read_small_text
+from .files import MOST_WILDCARDS, read_small_text
 
-# The settings of Obsidian and of its plugin Templater, with the key of the folder with templates.
-TEMPLATE_SETTINGS = {
+APP_SETTINGS = ".obsidian/app.json"
+# The settings that exclude notes, with their key. A template has placeholders such as {{title}} in
+# the place of facts.
+EXCLUDING_SETTINGS = {
+    APP_SETTINGS: "userIgnoreFilters",
     ".obsidian/templates.json": "folder",
     ".obsidian/plugins/templater-obsidian/data.json": "templates_folder",
 }
+# All notes, but no memory of mem: if app.json cannot be read, nobody knows which ones are private.
+UNKNOWN = re.compile("^(?!mem/)")
+# A repeated group, such as `(a+)+`, can take hours for one path.
+SLOW_FILTER = re.compile(r"\)[*+{]")
 DEFAULT_DAY = "YYYY-MM-DD"
 # `#123` is not a tag, and neither is `#top` in an address.
 TAG = re.compile(r"(?:^|(?<=\s))#([\w/-]*[^\W\d][\w/-]*)")
@@ -30,24 +39,45 @@ DAY_CODES = dict(
 SUFFIXES = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd", 31: "st"}
 
 
-def read_obsidian_settings(root: Path, path: str) -> dict[str, Any]:
-    """Return the settings in a file of a vault, as far as it is readable."""
+def read_daily_settings(root: Path) -> tuple[str, str]:
+    """Return the folder of daily notes and their format, as far as the settings are readable."""
     try:
-        data = json.loads(read_small_text(root / path) or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return data if isinstance(data, dict) else {}
+        settings = json.loads(read_small_text(root / ".obsidian/daily-notes.json") or "{}")
+        folder = str(settings.get("folder") or "").strip("/")
+        return folder, str(settings.get("format") or DEFAULT_DAY)
+    except (ValueError, AttributeError, RecursionError):
+        return "", DEFAULT_DAY
 
 
 def find_daily_note(root: Path, day: datetime) -> str:
     """Return the path of a day's note, empty for unknown settings."""
-    settings = read_obsidian_settings(root, ".obsidian/daily-notes.json")
-    name = format_day(str(settings.get("format") or DEFAULT_DAY), day)
-    folder = str(settings.get("folder") or "").strip("/")
+    folder, pattern = read_daily_settings(root)
+    name = format_day(pattern, day)
     path = PurePosixPath(folder, f"{name}.md")
     is_hidden = any(part.startswith(".") for part in path.parts)
     is_usable = name and not is_hidden and not path.is_absolute() and "\0" not in str(path)
     return str(path) if is_usable else ""
+
+
+def find_day(root: Path, path: str) -> datetime | None:
+    """Return the day of a daily note, None for another note."""
+    folder, pattern = read_daily_settings(root)
+    name = path.removeprefix(f"{folder}/").removesuffix(".md")
+    # Overlapping, because `20122026` has two numbers that look like years.
+    numbers = re.findall(r"(?=((?:19|20)\d\d))" if "YYYY" in pattern else r"(?=(\d\d))", name)
+    for number in numbers:
+        year = int(number) if len(number) == 4 else 2000 + int(number)
+        day = list_daily_notes(pattern, year).get(name)
+        if day:
+            return day
+    return None
+
+
+@lru_cache
+def list_daily_notes(pattern: str, year: int) -> dict[str, datetime]:
+    """Return the days of a year by the names of their notes."""
+    days = [datetime(year, 1, 1, tzinfo=UTC) + timedelta(days=number) for number in range(366)]
+    return {format_day(pattern, day): day for day in days}
 
 
 def format_day(pattern: str, day: datetime) -> str:
@@ -61,20 +91,33 @@ def format_day(pattern: str, day: datetime) -> str:
     return DAY_PART.sub(lambda match: values.get(match[0], match[1] or ""), pattern)
 
 
-def read_excluded(root: Path) -> list[str]:
+def read_excluded(root: Path) -> list[re.Pattern[str]]:
     """Return patterns of templates and of the notes that Obsidian excludes."""
-    # A template has placeholders such as {{title}} in the place of facts.
-    names = []
-    for path, key in TEMPLATE_SETTINGS.items():
-        folder = str(read_obsidian_settings(root, path).get(key) or "").strip("/")
-        if folder:
-            names.append(f"/{folder}/")
-    filters = read_obsidian_settings(root, ".obsidian/app.json").get("userIgnoreFilters")
-    for text in filters if isinstance(filters, list) else ():
-        # A text between slashes is a regular expression, which mem does not apply.
-        if isinstance(text, str) and text.strip("/\n") and not text.startswith("/"):
-            names.append(f"/{text}" if text.endswith("/") else f"/{text}*")
-    return names
+    patterns = []
+    for name in EXCLUDING_SETTINGS:
+        # People share one file among several vaults by links.
+        path = os.path.realpath(root / name)
+        if os.path.exists(path):
+            patterns += parse_excluded(name, read_small_text(Path(path)))
+    return patterns
+
+
+def parse_excluded(path: str, text: str) -> list[re.Pattern[str]]:
+    """Return what a file of settings excludes. A text between slashes is a regular expression."""
+    patterns = []
+    try:
+        names = json.loads(text).get(EXCLUDING_SETTINGS[path]) or []
+        for name in [f"{names.strip('/')}/"] if isinstance(names, str) else names:
+            name = normalize("NFC", str(name))
+            if len(name) > 2 and name[0] == name[-1] == "/":
+                if SLOW_FILTER.search(name) or len(re.findall("[*+{]", name)) > MOST_WILDCARDS:
+                    return [UNKNOWN]
+                patterns.append(re.compile(name[1:-1]))
+            elif name.strip("/\n"):
+                patterns.append(re.compile(f"^{re.escape(name)}"))
+    except (ValueError, TypeError, AttributeError, RecursionError, re.error):
+        return [UNKNOWN] if path == APP_SETTINGS else []
+    return patterns
 
 
 def find_tags(body: str) -> list[str]:

@@ -4,7 +4,6 @@ The merge needs no work tree. In a project's repository, git itself merges: for 
 memory it calls `merge_for_git`.
 """
 
-import json
 import shlex
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,13 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from .. import __version__
 from ..context import Context
 from ..errors import BusyError, MemError, NotFoundError, RejectedError, UsageError
 from ..formats import (
     Entry,
     FrontmatterError,
-    build_digest,
     build_words_digest,
     edit_entry,
     find_added_lines,
@@ -34,6 +31,7 @@ from ..formats import (
 )
 from ..index import read_ignored_patterns, scan_workspace
 from ..store import (
+    APP_SETTINGS,
     ARCHIVE,
     EVENTS,
     LOCAL_PATHS,
@@ -49,17 +47,14 @@ from ..store import (
     open_folder,
     parse_purged_ids,
     read_file,
-    read_small_text,
     read_text,
     run_git,
-    save_private,
     write_atomically,
 )
 from .git import REGULAR, Blob, GitError, Repository, encode
 from .merge import build_copy_path, merge_file
 from .report import Conflict
 
-REASONS = "not-sent.json"  # why files were not sent, in .mem/KEY
 OWN_FILES = ("mem.yaml", ".gitignore", ".gitattributes")
 # Names at the top of a repository that do not tell a memory from a project.
 NEUTRAL_NAMES = (".", "README", "LICENSE", "COPYING")
@@ -170,29 +165,30 @@ def list_pending(workspace: Workspace, repository: Repository) -> tuple[list[str
     """Return the changed paths to commit, and files not to commit."""
     paths = list_changed_files(workspace, repository)
     paths += list_changed_sessions(workspace, repository)
-    known = workspace.resources.setdefault("sync", read_reasons(workspace))
+    # A large file is scanned for secrets once in a sync.
+    known: dict[object, str] = workspace.resources.setdefault("sync", {})
     listing = scan_workspace(workspace)
     # git lists no files of a folder that it may not read.
-    folders = [folder.rstrip("/") for folder in listing.unread]
-    skipped = [Conflict(folder, listing.problems[folder]) for folder in folders]
-    pending, reasons = [], {}
+    skipped = [
+        Conflict(path, reason)
+        for path, reason in listing.problems.items()
+        if f"{path}/" in listing.unread or path == APP_SETTINGS
+    ]
+    pending = []
     for path, committed in repository.read_files("HEAD", paths).items():
         key = build_file_key(workspace, path, committed)
         try:
             if key not in known:
                 known[key] = find_reason_to_skip(workspace, path, committed)
         except OSError as error:
-            # Its rights forbid it, or the disk has a bad block. Not remembered: the next sync may
-            # run as another user.
+            # Its rights forbid it, or the disk has a bad block.
             skipped.append(Conflict(path, f"cannot be read: {error.strerror}"))
             continue
         reason = known[key]
         if reason:
             skipped.append(Conflict(path, reason))
-            reasons[key] = reason
         else:
             pending.append(path)
-    save_reasons(workspace, reasons)
     return pending, skipped
 
 
@@ -258,36 +254,13 @@ def find_reason_to_skip(workspace: Workspace, path: str, committed: str | None) 
     return problems[0].reason if problems else ""
 
 
-def build_file_key(workspace: Workspace, path: str, committed: str | None) -> str:
-    """Return a key that changes with the file, its last commit and the scanner."""
-    # Another version has other rules, and the setting adds personal data to them.
-    key = f"{__version__} {workspace.settings['secrets.personal']} {path}"
-    if committed is not None:
-        key += f" {build_digest(encode(committed))}"
-    with suppress(OSError):  # it was deleted
+def build_file_key(workspace: Workspace, path: str, committed: str | None) -> object:
+    """Return a key that changes with the file and its last commit."""
+    try:
         status = (workspace.root / path).lstat()
-        key += f" {status.st_mtime_ns} {status.st_ctime_ns} {status.st_size} {status.st_ino}"
-    return key
-
-
-def read_reasons(workspace: Workspace) -> dict[str, str]:
-    """Return why files were not sent the last time, by their keys.
-
-    A scan of a large file takes a minute, so it is repeated only if the key changes.
-    """
-    folder = workspace.machine.folder
-    text = read_small_text(folder / REASONS) if folder else ""
-    with suppress(ValueError, TypeError):  # it was damaged, so every file is scanned again
-        reasons = dict(json.loads(text))
-        # A sandboxed agent can write this file. Without a reason, it would make mem send a secret.
-        return {key: reason for key, reason in reasons.items() if reason}
-    return {}
-
-
-def save_reasons(workspace: Workspace, reasons: dict[str, str]) -> None:
-    folder = workspace.machine.folder
-    if folder is not None and reasons != read_reasons(workspace):
-        save_private(folder / REASONS, json.dumps(reasons).encode())
+    except OSError:  # it was deleted
+        return path, committed
+    return path, committed, status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 class NewEntry(NamedTuple):

@@ -321,8 +321,11 @@ def read_markdown(source: Source) -> Iterator[Item] | None:
     if not source.is_tree:
         return None
     for member in list_members(source):
-        if not isinstance(member, Item) and member.path.startswith((MARK, "entries/")):
-            return read_folder(source)
+        if isinstance(member, Item) or not member.path.startswith((MARK, "entries/")):
+            continue
+        # The notes of a vault are anywhere in it.
+        is_vault = member.path == MARK and b"layout: vault" in member.read()
+        return None if is_vault else read_folder(source)
     return None
 
 

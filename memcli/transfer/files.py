@@ -5,7 +5,6 @@ unpacked to disk, so no path can lead out of a folder. The second half, `FilePla
 file with the memories that are here and plans its changes.
 """
 
-import json
 import os
 import re
 import stat
@@ -26,7 +25,6 @@ from ..formats import (
     build_digest,
     build_words_digest,
     edit_entry,
-    fold_name,
     format_entry,
     format_time,
     frontmatter,
@@ -40,11 +38,14 @@ from ..reconcile import Draft, build_inbox_entry, can_replace, find_same_key, su
 from ..store import (
     ARCHIVE,
     EVENTS,
+    EXCLUDING_SETTINGS,
     METADATA,
-    TEMPLATE_SETTINGS,
+    UNKNOWN,
     Append,
     ChangeGroup,
     Replace,
+    is_ignored,
+    parse_excluded,
     read_file,
 )
 from .items import HEAD, BadItem, Item, ReadAgain, Source, TransferFile
@@ -137,13 +138,13 @@ def list_folder(source: Source) -> Iterator[Member | Item]:
 
 
 def walk_folder(root: Path) -> Iterator[str]:
-    """Yield the paths of visible files, of links and of template settings.
+    """Yield the paths of visible files, of links and of settings.
 
     Links to folders are not followed.
     """
     for folder, names, files in os.walk(root):
         # The only files that mem reads in hidden folders.
-        for name in TEMPLATE_SETTINGS:
+        for name in EXCLUDING_SETTINGS:
             path = os.path.join(folder, name)
             if os.path.isfile(path):
                 yield os.path.relpath(path, root)
@@ -205,38 +206,36 @@ def find_top_folder(infos: Sequence[zipfile.ZipInfo]) -> str:
     return top if top.endswith("/") and top != FOLDERS["entry"] else ""
 
 
-def find_template_key(path: str) -> str:
-    """Return the key of the template folder, or an empty string for a file without one."""
-    for name, key in TEMPLATE_SETTINGS.items():
-        if f"/{path}".endswith(f"/{name}"):
-            return key
-    return ""
+def find_settings(path: str) -> str:
+    """Return which settings of a vault a file has, or an empty string."""
+    names = [name for name in EXCLUDING_SETTINGS if f"/{path}".endswith(f"/{name}")]
+    return names[0] if names else ""
 
 
-def find_template_folders(source: Source) -> tuple[str, ...]:
-    """Return the folded template folders that the settings of vaults name."""
-    folders = []
-    for member in list_members(source):
-        if isinstance(member, Item):
+def find_excluded(source: Source) -> dict[str, list[re.Pattern[str]]]:
+    """Return the patterns of what the settings of vaults exclude, by the folder of the vault."""
+    # Nobody has accepted the memories in the inbox of mem.
+    excluded = {"": [re.compile("^mem/inbox/")]}
+    for member in list_members(source) if source.is_tree else ():
+        if isinstance(member, Item) or not find_settings(member.path):
             continue
-        key = find_template_key(member.path)
-        if not key:
-            continue
-        try:
-            settings = json.loads(member.read())
-        except (*ZIP_ERRORS, OSError, RecursionError):
-            continue  # Obsidian ignores damaged settings, too
-        name = str(settings.get(key) or "") if isinstance(settings, dict) else ""
-        # Templater writes `/` if the user has chosen no folder.
-        if name.strip("/"):
-            vault = f"/{member.path}".rpartition("/.obsidian/")[0].removeprefix("/")
-            folder = f"{vault}/{name.strip('/')}/".removeprefix("/")
-            folders.append(fold_name(folder))
-    return tuple(folders)
+        name = find_settings(member.path)
+        patterns = parse_excluded(name, member.read_head(HEAD).decode("utf-8", "replace"))
+        excluded.setdefault(member.path.removesuffix(name), []).extend(patterns)
+        if UNKNOWN in patterns:
+            source.messages.append(f"{member.path} cannot be read: it may exclude any note")
+    return excluded
+
+
+def is_excluded(path: str, excluded: dict[str, list[re.Pattern[str]]]) -> bool:
+    for vault, patterns in excluded.items():
+        if path.startswith(vault) and is_ignored(patterns, path[len(vault) :]):
+            return True
+    return False
 
 
 def is_visible(info: zipfile.ZipInfo) -> bool:
-    if find_template_key(info.filename):
+    if find_settings(info.filename):
         return True
     parts = info.filename.split("/")
     is_hidden = any(part.startswith(".") and part.strip(".") for part in parts)

@@ -22,7 +22,6 @@ from ..formats import (
     count_noun,
     edit,
     edit_entry,
-    fold_name,
     get_body,
     is_binary,
     is_id,
@@ -34,8 +33,9 @@ from .files import (
     ZIP_ERRORS,
     Member,
     describe_error,
-    find_template_folders,
-    find_template_key,
+    find_excluded,
+    find_settings,
+    is_excluded,
     list_members,
     open_member,
     read_file_entry,
@@ -72,7 +72,7 @@ EXPORTED = ("active", "superseded")  # the others are hidden or have faded
 class Report:
     """The files that the user should know about, by their paths."""
 
-    templates: list[str] = field(default_factory=list)
+    excluded: list[str] = field(default_factory=list)  # by the settings of Obsidian
     empty: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)  # their frontmatter cannot be read
@@ -83,7 +83,11 @@ class Report:
             count = count_noun(len(self.broken), "note")
             names = format_names(self.broken)
             yield f"{count} with unreadable frontmatter, imported as plain text: {names}"
-        kinds = {"template": self.templates, "empty note": self.empty, "other file": self.others}
+        kinds = {
+            "excluded file": self.excluded,
+            "empty note": self.empty,
+            "other file": self.others,
+        }
         for noun, paths in kinds.items():
             if paths:
                 yield f"{count_noun(len(paths), noun)} left out: {format_names(paths)}"
@@ -128,22 +132,21 @@ def read_members(
 ) -> Iterator[Item]:
     """Yield the memories in notes, and in the stores between them."""
     report = Report()
-    template_folders = find_template_folders(source) if source.is_tree else ()
+    excluded = find_excluded(source)
     for member in members:
         if isinstance(member, Item):
             yield member
             continue
-        if find_template_key(member.path):
+        if find_settings(member.path):
+            continue
+        if is_excluded(member.path, excluded):
+            report.excluded.append(member.path)
             continue
         path = PurePosixPath(member.path)
         ending = path.suffix.lower()
         is_reserved = is_okf and path.name in RESERVED_NAMES
         try:
             if ending in NOTE_ENDINGS and not is_reserved:
-                # On macOS, the path can have another Unicode form than the settings: `Übung`.
-                if fold_name(member.path).startswith(template_folders):
-                    report.templates.append(member.path)
-                    continue
                 yield from read_note(source, member, report, is_okf=is_okf)
                 continue
             items = None

@@ -37,7 +37,7 @@ NOTES = {
     "Modèles/t.md": "Hello <% tp.file.title %>, descale it.\n",
     ".obsidian/templates.json": '{"folder": "Templates"}',
     ".obsidian/plugins/templater-obsidian/data.json": '{"templates_folder": "/Mode\\u0300les"}',
-    ".obsidian/app.json": '{"userIgnoreFilters": ["Private/", "/^.*x/", 3]}',
+    ".obsidian/app.json": '{"userIgnoreFilters": ["Private/", "/^.*tmp/", 3]}',
 }
 
 
@@ -153,8 +153,29 @@ def test_a_note_in_the_daily_note_of_the_vault(vault: Path) -> None:
         notes = daily.read_bytes().decode().split(end)
         assert notes[:2] == ["- woke early", ""] and notes[4:] == [""]
         assert [note[-6:] for note in notes[2:4]] == ["beans."] * 2
+    (vault / ".obsidian/daily-notes.json").write_text('{"format": "YYYY/DD.MM.YYYY"}')
+    (vault / "2026").mkdir()
+    (vault / "2026/03.09.2026.md").write_text("A walrus.\n")
+    assert list(list_entries(vault, "--since", "2026-09-03", "--until", "2026-09-03")) == [
+        "2026/03.09.2026.md"
+    ]
     (vault / ".obsidian/daily-notes.json").write_text('{"folder": "../out"}')
     assert "(mem/notes/2026-11-28.md)" in run_mem(vault, "note", "Ground them.")[1]
+
+
+@pytest.mark.parametrize("filters", ['["/^Pri.*e/"]', '["/(a+)+$/"]', "[", '["Private/"]\n"x": 1'])
+def test_what_obsidian_excludes_stays_hidden_if_its_settings_are_damaged(
+    vault: Path, filters: str
+) -> None:
+    run_mem(vault, "init")
+    (vault / ".obsidian/app.json").write_text(f'{{"userIgnoreFilters": {filters}}}')
+    (vault / "Private/new.md").write_text("The falcon has a nest.\n")
+    (vault / "New.md").write_text("The heron has a nest.\n")
+    entries = list_entries(vault)
+    assert "Plan.md" in entries and not {"Private/diary.md", "Private/new.md"} & entries.keys()
+    is_readable = "Pri.*" in filters
+    assert ("New.md" in entries) is is_readable
+    assert ("app.json" in run_mem(vault, "search", "nest")[2]) is not is_readable
 
 
 def test_forget_about_leaves_the_notes_of_the_vault_alone(vault: Path) -> None:
@@ -204,6 +225,11 @@ def test_a_purge_cleans_the_daily_note_and_names_other_notes(vault: Path) -> Non
     assert ours[2:] == "] Told Jonas: .\n"
     named = [line.split(":")[1] for line in messages.splitlines() if "still in" in line]
     assert named == [" still in Daily/2026/11-28 Saturday.md", " still in House.md"]
+    # A purge hides a text, not the path that the next note has.
+    for text in ("Dinner with Ann.", "Supper with Jan."):
+        assert run_mem(vault, "forget", str(daily.relative_to(vault)), "--purge", "--yes")[0] == 0
+        run_mem(vault, "note", text)
+        assert text in run_mem(vault, "grep", "with")[1]
 
 
 @pytest.mark.parametrize(

@@ -465,7 +465,7 @@ def test_templates_of_a_vault_are_left_out(
     texts = {entry.body for entry in read_entries(workspace)}
     assert texts == {"The bin is green.", "Whales sing.", "Keep."}
     left_out = f"{vault}Bin/Tpl/sub/Book.md; {vault}Fo\u0308rms/Day.md"
-    assert result.messages == [f"2 templates left out: {left_out}"]
+    assert result.messages == [f"2 excluded files left out: {left_out}"]
 
 
 @pytest.mark.parametrize("settings", ["{", "[]", '{"folder": "/"}', '{"folder": null}', "[" * 9999])
@@ -475,6 +475,22 @@ def test_a_vault_without_a_template_folder_is_whole(
     sample = {".obsidian/templates.json": settings, "Whales.md": "Whales sing.\n"}
     result = import_path(workspace, build_files(tmp_path / "vault", sample))
     assert result.imported == {"entry": 1} and not result.messages + result.rejected
+
+
+@pytest.mark.parametrize("filters", ['["Private/"]', '["/^Pri.*e/"]', "["])
+def test_what_obsidian_excludes_is_not_imported(
+    workspace: Workspace, tmp_path: Path, filters: str
+) -> None:
+    sample = {
+        "mem.yaml": "layout: vault\n",
+        ".obsidian/app.json": f'{{"userIgnoreFilters": {filters}}}',
+        "Private/Diary.md": "Nobody reads about the falcon.\n",
+        "Whales.md": "Whales sing.\n",
+    }
+    result = import_path(workspace, build_files(tmp_path / "vault", sample))
+    is_known = filters != "["
+    assert result.imported == ({"entry": 1} if is_known else {})
+    assert any("app.json cannot be read" in message for message in result.messages) != is_known
 
 
 def test_every_note_and_file_with_a_problem_is_named(workspace: Workspace, tmp_path: Path) -> None:
