@@ -137,7 +137,6 @@ class Exchange:
             if attempt:
                 # A random pause, so that two machines do not meet again in each attempt.
                 time.sleep(self.workspace.context.noise.uniform(0.05, 0.3) * attempt)
-            self.result.conflicts = []
             ours = self.commit()
             if not self.remote:
                 self.result.messages.append("there is no remote: mem sync ADDRESS adds one")
@@ -159,6 +158,8 @@ class Exchange:
             if is_sent and self.move_work_tree(ours, target):
                 self.finish(ours, theirs, target)
                 return
+            if not is_sent:
+                self.result.conflicts = []  # the next try merges again
         raise BusyError(self.problem, "run mem sync again")
 
     def preview(self) -> None:
@@ -276,7 +277,7 @@ class Exchange:
             return theirs
         merge = TreeMerge(self.workspace, repository, base, ours, theirs)
         tree = merge.run()
-        self.result.conflicts = merge.conflicts
+        self.result.conflicts += merge.conflicts
         # The new history has all memories of this machine, so it needs no commit of ours.
         if self.rewritten and tree == repository.find_tree(theirs):
             return theirs

@@ -828,6 +828,7 @@ def test_settings_of_obsidian_that_are_not_committed_do_not_stop_a_sync(
     second = tmp_path / "second"
     (second / ".obsidian").mkdir()
     (second / ".obsidian/app.json").write_text('{"size": 2}')
+    (second / "Pears.md").write_text("The pears are green.\n")
     assert run_mem(second, "trust")[0] == 0
     (first / "Pears.md").write_text("The pears are ripe.\n")
     git(first, "add", ".obsidian", "Pears.md")
@@ -835,11 +836,12 @@ def test_settings_of_obsidian_that_are_not_committed_do_not_stop_a_sync(
     assert run_mem(first, "sync", PATH=os.environ["PATH"])[0] == 0
     code, _, errors = run_mem(second, "sync", PATH=os.environ["PATH"])
     assert code == 3 and "git show HEAD:.obsidian/app.json" in errors
+    assert "Pears.md: both machines changed" in errors
     assert (second / ".obsidian/app.json").read_text() == '{"size": 2}'
-    assert "ripe" in (second / "Pears.md").read_text()
+    assert "ripe" in "".join(note.read_text() for note in second.glob("Pears*.md"))
     git(first, "rm", "-q", "--cached", ".obsidian/app.json")
     git(first, "commit", "-qm", "By hand")
-    assert run_mem(first, "sync", PATH=os.environ["PATH"])[0] == 0
+    assert run_mem(first, "sync", PATH=os.environ["PATH"])[0] == 3
     code, _, errors = run_mem(second, "sync", PATH=os.environ["PATH"])
     assert code == 5 and "another machine deleted it" in errors
 
