@@ -34,19 +34,19 @@ DAY_PART = re.compile(
 DAY_CODES = dict(
     pair.split("=")
     for pair in "YYYY=%Y GGGG=%G YY=%y MMMM=%B MMM=%b MM=%m M=%-m DDDD=%j DDD=%-j DD=%d D=%-d"
-    " dddd=%A ddd=%a WW=%V W=%-V HH=%H mm=%M".split()
+    " dddd=%A ddd=%a E=%u WW=%V W=%-V HH=%H mm=%M".split()
 )
 SUFFIXES = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd", 31: "st"}
 
 
 def read_daily_settings(root: Path) -> tuple[str, str]:
-    """Return the folder of daily notes and their format, as far as the settings are readable."""
+    """Return the folder of daily notes and their format, nothing if they cannot be read."""
     try:
         settings = json.loads(read_small_text(root / ".obsidian/daily-notes.json") or "{}")
         folder = str(settings.get("folder") or "").strip("/")
         return folder, str(settings.get("format") or DEFAULT_DAY)
     except (ValueError, AttributeError, RecursionError):
-        return "", DEFAULT_DAY
+        return "", ""
 
 
 def find_daily_note(root: Path, day: datetime) -> str:

@@ -159,8 +159,10 @@ def test_a_note_in_the_daily_note_of_the_vault(vault: Path) -> None:
     assert list(list_entries(vault, "--since", "2026-09-03", "--until", "2026-09-03")) == [
         "2026/03.09.2026.md"
     ]
-    (vault / ".obsidian/daily-notes.json").write_text('{"folder": "../out"}')
-    assert "(mem/notes/2026-11-28.md)" in run_mem(vault, "note", "Ground them.")[1]
+    for settings in ('{"folder": "../out"}', '{"format": "gggg-ww"}', "{"):
+        (vault / ".obsidian/daily-notes.json").write_text(settings)
+        _, output, errors = run_mem(vault, "note", "Ground them.")
+        assert "(mem/notes/2026-11-28.md)" in output and "cannot follow" in errors
 
 
 @pytest.mark.parametrize("filters", ['["/^Pri.*e/"]', '["/(a+)+$/"]', "[", '["Private/"]\n"x": 1'])
