@@ -199,7 +199,7 @@ def run_note(
     data = {"path": workspace.notes_path, "text": line.strip(), "undo": done.number}
     messages = [*done.messages, *explain_place(workspace)]
     is_wanted = workspace.is_vault and workspace.settings["vault.daily_note"]
-    if is_wanted and workspace.is_trusted and data["path"].startswith("mem/"):
+    if is_wanted and workspace.is_trusted and workspace.notes_path.startswith("mem/"):
         messages.append("mem cannot follow the settings for daily notes in .obsidian")
     return Result(data, [f"Noted: {line.strip()}  ({workspace.notes_path})"], None, messages)
 
