@@ -1,7 +1,6 @@
 """Conversations: list, show and shorten them (`session`), and learn from them (`consolidate`)."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -119,12 +118,14 @@ def run_session(
 
 
 def find_session(context: Context, name: str) -> tuple[Workspace, Session]:
-    *others, last = open_recorded(context)
-    for workspace in others:
-        with suppress(NotFoundError):
+    workspaces = open_recorded(context)
+    for workspace in workspaces[:-1]:
+        try:
             return workspace, sessions.get_session(workspace, name)
+        except NotFoundError:
+            continue
     # The last one raises the error if none has the session.
-    return last, sessions.get_session(last, name)
+    return workspaces[-1], sessions.get_session(workspaces[-1], name)
 
 
 def list_conversations(context: Context, limit: int) -> Result:
@@ -301,7 +302,7 @@ def run_consolidate(
         bool,
         Option(
             "--background",
-            help="Process pending conversations, as hooks do. Problems go to the log.",
+            help="Process pending conversations; do nothing if another process already does.",
         ),
     ] = False,
 ) -> Result:
@@ -336,9 +337,10 @@ def run_consolidate(
             is_forced=is_forced,
             use_llm=not no_llm,
             actor="hook" if background else "person",
-            seconds=WAIT_SECONDS,
+            seconds=0.0 if background else WAIT_SECONDS,
         )
     except BusyError:
+        # The other process consolidates these conversations too.
         if background:
             return Result()
         raise

@@ -22,10 +22,7 @@ LONGEST_MARK = 30  # characters
 CONFLICT = re.compile(r"(?m)^(?:<{7} .*|={7}|>{7} .*)$")
 CONFLICT_START = re.compile(r"(?m)^<{7} ")
 # Tabs and line ends are text. Everything else below a blank, and delete, can hide or forge output.
-# Also half of an emoji, which no file can store. A surrogate of the rest stands for a byte.
-CONTROL = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udc7f\udd00-\udfff]"
-)
+CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u202a-\u202e\u2066-\u2069]")
 WORD = re.compile(r"[^\W_]+")
 # C++ is not C#, > 5 is not < 5, -5 is not 5, and a thumb up is not a thumb down.
 EXACT_WORD = re.compile(
@@ -48,8 +45,6 @@ LIST_MARK = re.compile(
     r"(?:#{1,6}\s+|>\s*|[-*+]\s+|\d+[.)]\s+)*(?:(?:[Tt]ags:\s*)?(?:#[^\s#,]+[\s,]*)+$)?"
 )
 SHORT = 4  # a passage of fewer words must be a whole line
-# Many notes have the heading "## Log" or the task "- [ ] water the plants".
-SHARED_LINE = re.compile(r"\s*(?:#|[-*+] \[.\])")
 # In "[14:15] User: yes" nothing but "yes" counts.
 LINE_PREFIX = re.compile(r"\[\d\d:\d\d\]|\b(?:user|assistant):|^- |\d+\.", re.IGNORECASE)
 
@@ -213,16 +208,13 @@ class PassageFinder:
 
 
 def is_whole_line(text: str, start: int, end: int) -> bool:
-    """Return whether a passage is a line of its own, except for list marks, times and speakers.
-
-    Headings and tasks are not.
-    """
+    """Return whether a passage is a line of its own, except for list marks, times and speakers."""
     line_start = text.rfind("\n", 0, start) + 1
     line_end = text.find("\n", end)
     if line_end < 0:
         line_end = len(text)
     around = text[line_start:start] + text[end:line_end]
-    return not (SHARED_LINE.match(around) or WORD.search(LINE_PREFIX.sub("", around)))
+    return not WORD.search(LINE_PREFIX.sub("", around))
 
 
 def replace_passages(text: str, passages: list[Passage], mark: str) -> str:

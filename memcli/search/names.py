@@ -99,10 +99,8 @@ def get_link_names(named: NamedFile) -> list[str]:
 
 
 def find_by_id_part(index: Index, name: str) -> NamedFile | None:
-    # A note may have an id of any form, such as 42.
-    entries = index.list_entries("id = ?", (name,))
-    if entries or not ID_PART.fullmatch(name):
-        return choose_entry(index, name, entries)
+    if not ID_PART.fullmatch(name):
+        return None
     # The usual case, the end of an id, is answered by an index of the table.
     tail = name[-6:]
     entries = index.list_entries(
