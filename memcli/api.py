@@ -30,6 +30,7 @@ from .errors import (
 from .index import open_index
 from .store import (
     Workspace,
+    find_project_workspace,
     find_recording_workspace,
     get_recording_workspace,
     get_target_workspace,
@@ -97,6 +98,17 @@ def open_workspace(
     )
     try:
         return open_target(context)
+    except NotFoundError:
+        around = context._replace(
+            environment={**context.environment, "MEM_WORKSPACE": ""},
+            folder=(context.folder / path).resolve(),
+            common=CommonOptions(),
+        )
+        # A wrong name must not lead to the memory of the working folder.
+        workspace = find_project_workspace(around) if path and around.folder.is_dir() else None
+        if workspace is None:
+            raise
+        return add_gates(workspace)
     except (OSError, ValueError):
         # A name that is too long, or that contains a null character.
         raise NotFoundError(f"no workspace in {str(path)[:100]!r}") from None

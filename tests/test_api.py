@@ -33,6 +33,20 @@ def test_a_memory_is_written_and_found(tmp_path: Path) -> None:
     assert search(workspace, "heating", tags=("garden",)) == []
 
 
+def test_a_workspace_is_found_around_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = open_test_workspace(tmp_path).root
+    (tmp_path / "src").mkdir()
+    monkeypatch.chdir(tmp_path)
+    home = {"HOME": str(tmp_path / "home"), "MEM_WORKSPACE": "/elsewhere"}
+    for name in ("src", "memory/entries", tmp_path / "src"):
+        (tmp_path / name).mkdir(exist_ok=True)
+        assert open_workspace(name, environment=home).root == root
+    with pytest.raises(NotFoundError, match=r"no workspace in .*/nowhere"):
+        open_workspace("nowhere", environment=home)
+
+
 def test_a_search_sees_the_files_as_they_are(tmp_path: Path) -> None:
     workspace = open_test_workspace(tmp_path)
     outcome = write(workspace, "Staging listens on port 6543.")
@@ -134,6 +148,8 @@ def test_wrong_arguments_are_errors_of_mem(tmp_path: Path) -> None:
     for message, call in calls.items():
         with pytest.raises(UsageError, match=re.escape(message)):
             call()
+    with pytest.raises(RejectedError, match="U\\+D83D"):
+        write(workspace, "half \ud83d emoji")
     assert [entry.id for entry in memcli.list_memories(workspace)] == [only.id]
     # A value that is empty counts as absent.
     assert write(workspace, "The pool is open.", tags=None, updated_at="").action == "saved"

@@ -20,7 +20,15 @@ from typer import Argument
 from ..context import CommonOptions, Context, build_process_context
 from ..errors import MemError, RejectedError, UsageError
 from .commands import COMMANDS, GROUPS, MODULES
-from .terminal import Result, build_progress, check_fields, print_message, print_result, suggest
+from .terminal import (
+    Result,
+    build_progress,
+    check_fields,
+    check_utf8,
+    print_message,
+    print_result,
+    suggest,
+)
 
 RANGE = re.compile(r" +\[(?:[\d.]+<=)?x[<>]=[\d.]+\]")  # typer shows it for a number
 VALUE_OPTIONS = ("--workspace", "--scope")
@@ -63,9 +71,7 @@ def run_process(arguments: Sequence[str]) -> int:
 def run(context: Context, arguments: Sequence[str]) -> int:
     """Run a command, print its result, and return its exit code."""
     try:
-        # Python passes bytes that are not UTF-8 as lone surrogates, which no file can contain.
-        if any("\udc80" <= character <= "\udcff" for word in arguments for character in word):
-            raise UsageError("an argument is not UTF-8", "pass the text on standard input")
+        check_utf8("".join(arguments), "an argument")
         name, command_arguments = split_command(arguments)
         if not name:
             print_result(context, Result(lines=list_commands()))
@@ -205,7 +211,7 @@ def build_parser(
             if parameter.default is not inspect.Parameter.empty:
                 default_name = f"[{default_name}]"
         option.metavar = option.metavar or default_name
-    parameters += build_common_parameters()
+    parameters += inspect.signature(take_common_options).parameters.values()
     invoke.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     invoke.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     app = typer.Typer(
@@ -220,40 +226,25 @@ def build_parser(
     return typer.main.get_command(app)
 
 
-def build_common_parameters() -> list[inspect.Parameter]:
-    """Return the options that every command has."""
-    options = {
-        "json_fields": (
-            str | None,
-            typer.Option(
-                "--json",
-                metavar="FIELDS",
-                help="Print JSON: all fields, or only the fields that you name.",
-            ),
-            None,
+def take_common_options(
+    *,
+    json_fields: Annotated[
+        str | None,
+        typer.Option(
+            "--json",
+            metavar="FIELDS",
+            help="Print JSON: all fields, or only the fields that you name.",
         ),
-        "workspace": (
-            str,
-            typer.Option("--workspace", metavar="DIR", help="Work in this workspace."),
-            "",
-        ),
-        "scope": (
-            str,
-            typer.Option(
-                "--scope", metavar="SCOPE", help="project, user (your own memory) or all."
-            ),
-            "",
-        ),
-    }
-    return [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=default,
-            annotation=Annotated[kind, option],
-        )
-        for name, (kind, option, default) in options.items()
-    ]
+    ] = None,
+    workspace: Annotated[
+        str, typer.Option("--workspace", metavar="DIR", help="Work in this workspace.")
+    ] = "",
+    scope: Annotated[
+        str,
+        typer.Option("--scope", metavar="SCOPE", help="project, user (your own memory) or all."),
+    ] = "",
+) -> None:
+    """Declare the options that every command has, in its signature."""
 
 
 def open_closed_streams() -> None:

@@ -1,6 +1,7 @@
 """Conversations: list, show and shorten them (`session`), and learn from them (`consolidate`)."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -118,14 +119,12 @@ def run_session(
 
 
 def find_session(context: Context, name: str) -> tuple[Workspace, Session]:
-    workspaces = open_recorded(context)
-    for workspace in workspaces[:-1]:
-        try:
+    *others, last = open_recorded(context)
+    for workspace in others:
+        with suppress(NotFoundError):
             return workspace, sessions.get_session(workspace, name)
-        except NotFoundError:
-            continue
     # The last one raises the error if none has the session.
-    return workspaces[-1], sessions.get_session(workspaces[-1], name)
+    return last, sessions.get_session(last, name)
 
 
 def list_conversations(context: Context, limit: int) -> Result:

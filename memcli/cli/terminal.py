@@ -99,6 +99,19 @@ def print_message(context: Context, message: str, prefix: str = "mem: ") -> None
     context.stderr.write("\n".join(wrap_text(context, text)) + "\n")
 
 
+def read_input(context: Context) -> str:
+    """Return the text on standard input. Raises UsageError if it is not UTF-8."""
+    text = context.stdin.read()
+    check_utf8(text, "standard input")
+    return text
+
+
+def check_utf8(text: str, name: str) -> None:
+    # Python passes bytes that are not UTF-8 as lone surrogates, which no file should contain.
+    if re.search("[\udc80-\udcff]", text):
+        raise UsageError(f"{name} is not UTF-8", "convert it: iconv -f latin1 -t utf-8")
+
+
 def wrap_text(context: Context, text: str, indent: int = 2) -> list[str]:
     """Return the lines of a text that is wrapped at words on a terminal."""
     if not context.is_terminal:

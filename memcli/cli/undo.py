@@ -28,7 +28,7 @@ from ..store import (
     read_log,
 )
 from ..store.undo import undo
-from .terminal import Result, ask, explain_place
+from .terminal import Result, ask, explain_place, read_input
 
 LIST_COMMANDS = "list the commands: mem undo --list"
 UNDO_FIELDS = ("number", "command", "text", "time", "state", "undo", "paths")
@@ -126,7 +126,7 @@ def run_history(
 ) -> Result:
     """List the log of the workspace, the latest record last, or add a record."""
     if add:
-        return add_record(context, context.stdin.read() if add == "-" else add)
+        return add_record(context, read_input(context) if add == "-" else add)
     first, last = "", "9999"
     records = []
     for workspace in open_all(context):

@@ -2,7 +2,6 @@
 
 import os
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,8 +36,8 @@ from ..reconcile import (
     write_memories,
 )
 from ..search.names import get_entry, grep
-from ..store import Append, Workspace, commit_one, read_file
-from .terminal import Result, explain_place, is_interactive, require_yes, run_editor
+from ..store import Append, Commit, Workspace, commit_one, read_file
+from .terminal import Result, explain_place, is_interactive, read_input, require_yes, run_editor
 
 WRITE_FIELDS = ("action", "id", "short_id", "path", "text", "strength", "related", "undo")
 LABELS = {
@@ -95,7 +94,7 @@ def run_write(
     assumes that you are the source. In a script, pass --source.
     """
     workspace = open_target(context)
-    body = context.stdin.read() if text == "-" else text
+    body = read_input(context) if text == "-" else text
     chosen = choose_source(context, source)
     fields: dict[str, Any] = {
         "type": check_type(type_),
@@ -184,7 +183,7 @@ def run_note(
     """Add a line with the time to today's notes."""
     workspace = open_target(context)
     # Several words without quotes are one note, as with `echo`.
-    words = context.stdin.read() if text == ["-"] else " ".join(text)
+    words = read_input(context) if text == ["-"] else " ".join(text)
     if not words.strip():
         raise UsageError("the note is empty")
     page = read_file(workspace, workspace.notes_path) or ""
@@ -267,7 +266,7 @@ def edit_in_editor(context: Context, workspace: Workspace, path: str, text: str)
         # The same name, because editors recognize Markdown by the ending.
         copy = Path(folder, Path(path).name)
         copy.write_bytes(text.encode("utf-8", "surrogateescape"))
-        run_editor(context, workspace, copy, f"mem edit {path} --replace OLD NEW")
+        run_editor(context, workspace, copy, f"mem edit {shlex.quote(path)} --replace OLD NEW")
         if not copy.exists():
             return ""
         return copy.read_bytes().decode("utf-8", "surrogateescape")
@@ -346,7 +345,8 @@ def run_forget(
             text = get_content(index.read_text(item.path) or "") if purge else item.text
             lines.append(f"{label}: {shorten(text, LONGEST_TEXT)}  ({item.short_id})")
         if dry_run:
-            return Result({"memories": list_fields(outcomes)}, lines, list_rows(outcomes), messages)
+            done = ForgetResult(outcomes, Commit(messages=messages))
+            return render_outcomes(done, lines, {})
         question = "This cannot be undone." if purge else "Forget them?"
         if not require_yes(context, "\n".join([*lines, question]), yes=yes):
             return Result({"memories": []}, ["Nothing was changed."], exit_code=1)
@@ -402,18 +402,9 @@ def render_outcomes(done: ForgetResult, lines: list[str], data: dict[str, Any]) 
     copies = [related.path for outcome in done.outcomes for related in outcome.related]
     copy_messages = [f"this also hides {path}, which has the same text" for path in copies]
     messages = [*done.result.messages, *errors, *copy_messages]
-    return Result(
-        {"memories": list_fields(done.outcomes), "undo": done.result.number, **data},
-        lines,
-        list_rows(done.outcomes),
-        messages,
-        exit_code=3 if errors else 0,
-    )
-
-
-def list_fields(outcomes: Sequence[Outcome]) -> list[dict[str, str]]:
-    return [{name: getattr(outcome, name) for name in FORGET_FIELDS[:5]} for outcome in outcomes]
-
-
-def list_rows(outcomes: Sequence[Outcome]) -> list[list[str]]:
-    return [[outcome.action, outcome.id, outcome.path, outcome.text] for outcome in outcomes]
+    memories = [
+        {name: getattr(outcome, name) for name in FORGET_FIELDS[:5]} for outcome in done.outcomes
+    ]
+    rows = [[item["action"], item["id"], item["path"], item["text"]] for item in memories]
+    data = {"memories": memories, "undo": done.result.number, **data}
+    return Result(data, lines, rows, messages, exit_code=3 if errors else 0)

@@ -142,11 +142,17 @@ begin
     insert into mem.members values (member, number) on conflict do nothing;
 end $$;
 
--- Take a role out of a space, with all that it pushed.
-create function mem.remove_member(space_name text, member name) returns void language sql
-    begin atomic
-        delete from mem.members using mem.spaces
-            where members.space = spaces.space and name = space_name and role = member;
-    end;
+-- Take a role out of a space, with all that it pushed. Without a right it can be dropped.
+create function mem.remove_member(space_name text, member name) returns void language plpgsql
+    set search_path = pg_catalog, pg_temp as $$
+begin
+    delete from mem.members using mem.spaces
+        where members.space = spaces.space and name = space_name and role = member;
+    if not exists (select from mem.members where role = member) and member <> current_user
+        and exists (select from pg_roles where rolname = member)
+    then
+        execute format('revoke usage on schema mem from %I', member);
+    end if;
+end $$;
 revoke execute on function mem.add_member, mem.remove_member from public;
 commit;

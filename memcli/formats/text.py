@@ -22,7 +22,10 @@ LONGEST_MARK = 30  # characters
 CONFLICT = re.compile(r"(?m)^(?:<{7} .*|={7}|>{7} .*)$")
 CONFLICT_START = re.compile(r"(?m)^<{7} ")
 # Tabs and line ends are text. Everything else below a blank, and delete, can hide or forge output.
-CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u202a-\u202e\u2066-\u2069]")
+# Also half of an emoji, which no file can store. A surrogate of the rest stands for a byte.
+CONTROL = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udc7f\udd00-\udfff]"
+)
 WORD = re.compile(r"[^\W_]+")
 # C++ is not C#, > 5 is not < 5, -5 is not 5, and a thumb up is not a thumb down.
 EXACT_WORD = re.compile(

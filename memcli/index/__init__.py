@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     from .index import COLUMNS, KINDS, Index, IndexedEntry, build_entry, open_index
     from .model import open_embedder, prepare_model
-    from .reader import ForgottenTexts, ParsedFile, parse_file, read_entry_file
+    from .reader import SECRET_NAME, ForgottenTexts, ParsedFile, parse_file, read_entry_file
     from .refresh import Progress
     from .scan import list_all_files, read_ignored_patterns, remove_leftovers, scan_workspace
     from .settled import is_settled
@@ -48,7 +48,7 @@ __getattr__ = import_lazily(
         ),
         "index": "COLUMNS Index IndexedEntry KINDS build_entry open_index",
         "model": "open_embedder prepare_model",
-        "reader": "ForgottenTexts ParsedFile parse_file read_entry_file",
+        "reader": "SECRET_NAME ForgottenTexts ParsedFile parse_file read_entry_file",
         "refresh": "Progress",
         "scan": "list_all_files read_ignored_patterns remove_leftovers scan_workspace",
         "settled": "is_settled",

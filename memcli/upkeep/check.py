@@ -5,6 +5,7 @@ No fix loses a text.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +16,19 @@ from ..formats import (
     build_id,
     decode,
     find_conflict_line,
+    is_binary,
     parse,
     parse_time,
     read_entry,
 )
-from ..index import Index, open_index, read_ignored_patterns, remove_leftovers, scan_workspace
+from ..index import (
+    SECRET_NAME,
+    Index,
+    open_index,
+    read_ignored_patterns,
+    remove_leftovers,
+    scan_workspace,
+)
 from ..reconcile import edit_file, find_circles, find_conflicts
 from ..store import (
     EVENTS,
@@ -34,8 +43,10 @@ from ..store import (
     find_secret_problems,
     find_sessions_folder,
     has_last_line_end,
+    has_secret_name,
     is_ignored,
     list_sessions,
+    mask_name,
     read_file,
     repair_events,
     run_git,
@@ -81,10 +92,10 @@ def find_problems(workspace: Workspace) -> list[Finding]:
         if first.key and first.key == second.key and not is_noted:
             reason = f"{first.path} has another value of {first.key}: mem review"
             findings.append(Finding(second.path, 1, reason))
-    for path in (MARK, workspace.purged_path):
-        # The index does not contain these files.
-        for problem in find_text_problems(workspace, read_file(workspace, path) or ""):
-            findings.append(Finding(path, problem.line, problem.reason))
+    for path in list_other_files(workspace):
+        with suppress(OSError):
+            data = (read_file(workspace, path) or "").encode("utf-8", "surrogateescape")
+            findings += find_file_problems(workspace, path, path, data)
     for fix in (*find_page_fixes(workspace), *find_session_fixes(workspace)):
         findings.append(Finding(fix.path, fix.line, fix.reason))
     for path in scan_workspace(workspace).leftovers:
@@ -239,11 +250,42 @@ def find_shared_ids(index: Index) -> list[Finding]:
     return [Finding(path, 1, f"another file has the id {entry_id} too") for path, entry_id in rows]
 
 
-def find_text_problems(workspace: Workspace, text: str) -> list[Problem]:
-    """Return the conflict markers and secrets of a text that is not in the index."""
+def list_other_files(workspace: Workspace) -> list[str]:
+    """Return the files to check that the index does not contain."""
+    paths = [MARK, workspace.purged_path]
+    if is_all_checked(workspace):
+        options = ("--cached", "--others", "--exclude-standard")
+        names = run_git(workspace.root, "ls-files", "-z", *options)
+        paths += names.decode("utf-8", "surrogateescape").split("\0")[:-1]
+    ignored = read_ignored_patterns(workspace)
+    return [
+        path
+        for path in dict.fromkeys(paths)
+        if not workspace.get_kind(path) and not is_ignored(ignored, path)
+    ]
+
+
+def is_all_checked(workspace: Workspace) -> bool:
+    """Return whether git carries the folder and all files in it belong to the memory."""
+    # In a vault, and at the top of a repository, there may be code.
+    return workspace.is_shared and not workspace.is_vault
+
+
+def find_file_problems(
+    workspace: Workspace, path: str, shown: str, data: bytes
+) -> Iterator[Finding]:
+    """Yield the problems of a file that is not in the index."""
+    text, bad_bytes = decode(data)
+    kind = workspace.get_kind(path)
     line = find_conflict_line(text)
-    conflicts = [] if line is None else [Problem(line, "a git conflict marker")]
-    return [*conflicts, *find_secret_problems(workspace, text)]
+    problems = [bad_bytes] if bad_bytes and kind else []
+    problems += [Problem(line, "a git conflict marker")] if line else []
+    # git also carries pictures.
+    problems += [] if is_binary(text) else find_secret_problems(workspace, text)
+    problems = problems or find_frontmatter_problems(workspace, path, text)
+    problems += [Problem(1, SECRET_NAME)] if has_secret_name(path) else []
+    for problem in problems:
+        yield Finding(mask_name(shown), problem.line, problem.reason)
 
 
 def find_frontmatter_problems(workspace: Workspace, path: str, text: str) -> list[Problem]:
@@ -271,19 +313,14 @@ def find_staged_problems(workspace: Workspace) -> list[Finding]:
     # Deleted files cannot contain anything.
     names = run_git(folder, "diff", "--cached", "--name-only", "-z", "--diff-filter=ACMR")
     ignored = read_ignored_patterns(workspace)
-    findings = []
+    findings: list[Finding] = []
     for name in names.decode("utf-8", "surrogateescape").split("\0"):
         # A memory has the same path in every worktree.
         file = main / name
         path = str(file.relative_to(root)) if file.is_relative_to(root) else ""
         # Not the code. Its tests and examples contain texts that look like secrets.
         is_memory = workspace.get_kind(path) or path in (MARK, workspace.purged_path)
-        if not is_memory or is_ignored(ignored, path):
-            continue
-        text, problem = decode(run_git(folder, "show", f":{name}"))
-        problems = [problem] if problem else []
-        problems += find_text_problems(workspace, text)
-        if not problems:
-            problems = find_frontmatter_problems(workspace, path, text)
-        findings += [Finding(name, item.line, item.reason) for item in problems]
+        if path and (is_memory or is_all_checked(workspace)) and not is_ignored(ignored, path):
+            data = run_git(folder, "show", f":{name}")
+            findings += find_file_problems(workspace, path, name, data)
     return findings

@@ -205,6 +205,9 @@ def test_arguments_that_are_not_utf_8(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert b"Traceback" not in done.stderr
+    for command in ("write", "note"):
+        code, _, errors = run_mem(tmp_path, command, "-", stdin="M\udcfcnchen has 7 racks.")
+        assert (code, "standard input is not UTF-8" in errors) == (2, True)
 
 
 def test_a_workspace_that_is_a_file(tmp_path: Path) -> None:

@@ -131,6 +131,15 @@ def test_members_find_what_colleagues_pushed_and_an_intruder_does_not(
     assert bea.search("stork") == {staging, friday, kai}
 
 
+def test_a_removed_member_can_be_dropped(team: tuple[Database, Member, Member]) -> None:
+    database, _, _ = team
+    add_role(database.server, "carl")
+    database.add_members("infra", "carl")
+    for _ in range(2):  # the second time, there is no such role
+        database.run("select mem.remove_member('infra', 'carl')")
+        database.run("drop role if exists carl", "postgres")
+
+
 def test_private_and_forgotten_memories_and_secrets_stay_here(
     team: tuple[Database, Member, Member],
 ) -> None:
