@@ -8,6 +8,7 @@ With --check it writes nothing, and exits with 1 if a page is not current.
 import inspect
 import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from memcli.store.settings import SETTINGS, format_setting
 
 MAN = Path(__file__).parent
 DOCS = MAN.parent / "docs"
+EXAMPLES = "\n\n\b\nExamples:\n"  # their heading in the help of a command
 DESCRIPTION = "long-term memory for agents and people, stored as Markdown files"
 EXIT_CODES = {
     0: "done",
@@ -91,7 +93,8 @@ def build_overview_page() -> str:
 
 
 def build_command_page(name: str) -> str:
-    parser, text = get_parser(name)
+    parser, help_text = get_parser(name)
+    text = help_text.split(EXAMPLES)[0]
     lines = [format_head(f"mem-{name}", 1, COMMANDS[name].summary)]
     lines += [".SH SYNOPSIS", f"\\fBmem {escape(name)}\\fR {escape(format_usage(parser))}"]
     lines += [".SH DESCRIPTION"]
@@ -104,7 +107,7 @@ def build_command_page(name: str) -> str:
     for parameter in parser.params:
         label, description = describe_parameter(parameter)
         lines += [".TP", f"\\fB{escape(label)}\\fR", escape(description)]
-    examples = [escape(example) for example in COMMANDS[name].examples]
+    examples = [escape(example) for example in read_examples(name)]
     lines += [".SH EXAMPLES", ".nf", *examples, ".fi"]
     lines += [".SH SEE ALSO", "\\fBmem\\fR(1), \\fBmem\\-config\\fR(5)"]
     return "\n".join(lines) + "\n"
@@ -150,6 +153,11 @@ def get_parser(name: str) -> tuple[Any, str]:
     function, _ = load_command(name)
     parser = build_parser(build_process_context(), name, function, lambda **values: None)
     return parser, inspect.getdoc(function) or ""
+
+
+def read_examples(name: str) -> list[str]:
+    """Return the examples in the help of a command."""
+    return textwrap.dedent(get_parser(name)[1].split(EXAMPLES)[1]).splitlines()
 
 
 def format_usage(parser: Any) -> str:

@@ -21,6 +21,7 @@ from memcli.agents.install import PAGE_TEXT, SERVER, build_values
 from memcli.agents.mcp import TOOLS
 from memcli.agents.table import AGENTS, EVENTS
 from memcli.cli.commands import COMMANDS
+from memcli.cli.main import load_command
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -225,10 +226,17 @@ def write_bundle(path: Path) -> None:
 def list_commands() -> str:
     """Return the commands that an agent needs, with an example."""
     return "\n".join(
-        f"- `{command.examples[0]}`: {command.summary}"
-        for command in COMMANDS.values()
+        f"- `{find_example(name)}`: {command.summary}"
+        for name, command in COMMANDS.items()
         if command.group in ("Write", "Find")
     )
+
+
+def find_example(name: str) -> str:
+    """Return the first example in the help of a command."""
+    function, _ = load_command(name)
+    _, _, examples = (function.__doc__ or "").partition("Examples:\n")
+    return examples.splitlines()[0].strip()
 
 
 def list_events() -> str:

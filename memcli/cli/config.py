@@ -51,6 +51,12 @@ def run_config(
     unset   return a setting to its default
     edit    open the file of settings in your editor
     path    print the path of that file
+
+    \b
+    Examples:
+      mem config list
+      mem config set timezone Europe/Lisbon
+      mem config unset timezone
     """
     workspace = open_existing(context)
     # Before a file is chosen, because listing needs no HOME.

@@ -54,6 +54,10 @@ def run_demo(context: Context) -> Result:
     """Show what mem does: save, find, replace, remind an agent, forget, undo.
 
     It runs real commands in a temporary folder, and changes nothing of yours.
+
+    \b
+    Examples:
+      mem demo
     """
     steps = []
     with TemporaryDirectory(prefix="mem-demo-") as home:

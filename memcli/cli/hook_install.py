@@ -58,6 +58,13 @@ def run_hook(
     The target `git` adds two hooks: one checks memories before a commit, the other updates the
     index after a merge. The targets `cron` and `systemd` run `mem tend` for this workspace every
     hour.
+
+    \b
+    Examples:
+      mem hook install claude-code
+      mem hook ls
+      mem hook uninstall claude-code
+      mem hook install git
     """
     targets = (*AGENTS, *TARGETS)
     if target and target not in targets:

@@ -58,6 +58,13 @@ def run_init(
 
     In an Obsidian vault or another folder of Markdown notes, mem reads the notes where they are and
     writes its own memories to mem/. It never rewrites a note unless a command names it.
+
+    \b
+    Examples:
+      mem init
+      mem init notes/
+      mem init --shared
+      mem init --yes
     """
     if private and shared:
         raise UsageError("--private and --shared cannot be used together")
@@ -114,6 +121,10 @@ def run_trust(
     """Trust a workspace: mem may treat its text as your own statements.
 
     Trusting a shared workspace means trusting everybody who can commit to it.
+
+    \b
+    Examples:
+      mem trust
     """
     workspace = open_existing(context)
     workspace.ensure_machine()

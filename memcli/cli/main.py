@@ -149,7 +149,12 @@ def run_help(
     context: Context,
     command: Annotated[str, Argument(help="The command.")] = "",
 ) -> Result:
-    """Show the help of a command, or the list of commands."""
+    """Show the help of a command, or the list of commands.
+
+    \b
+    Examples:
+      mem help search
+    """
     if not command:
         return Result(lines=list_commands())
     if command not in COMMANDS:
@@ -178,7 +183,8 @@ def split_command(arguments: Sequence[str]) -> tuple[str, list[str]]:
 
 def load_command(name: str) -> tuple[Callable[..., Result], Sequence[str]]:
     """Return the function of a command, and the fields of its JSON."""
-    module = import_module(f".{MODULES.get(name, name)}", __package__)
+    module_name = next((key for key, names in MODULES.items() if name in names), name)
+    module = import_module(f".{module_name}", __package__)
     prefix = name.replace("-", "_")
     return getattr(module, f"run_{prefix}"), getattr(module, f"{prefix.upper()}_FIELDS", ())
 
@@ -220,9 +226,7 @@ def build_parser(
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": list(HELP), "max_content_width": context.width},
     )
-    examples = "".join(f"\n  {example}" for example in COMMANDS[name].examples)
-    text = inspect.getdoc(function) or ""
-    app.command(name, help=f"{text}\n\n\b\nExamples:{examples}")(invoke)
+    app.command(name, help=inspect.getdoc(function))(invoke)
     return typer.main.get_command(app)
 
 

@@ -16,6 +16,10 @@ def run_mcp(context: Context) -> Result:
 
     You need not run it: an agent starts this command if its settings name it. mem hook install
     adds it to the settings of opencode and Cursor.
+
+    \b
+    Examples:
+      mem mcp
     """
     boxes: list[Any] = []
 
@@ -41,6 +45,10 @@ def run_memory_tool(context: Context) -> Result:
 
     The commands are view, create, str_replace, insert, delete and rename. A file below /memories
     is a memory, and deleting it forgets the memory. The reply is {"content", "is_error"}.
+
+    \b
+    Examples:
+      echo '{"command": "view", "path": "/memories"}' | mem memory-tool
     """
     # Imported here, because `mem mcp` starts faster without them.
     from ..agents.memory_tool import answer

@@ -47,6 +47,11 @@ def run_read(
     """Show a memory, a page or a passage, and the files that link to it.
 
     Secrets are masked, and passages that repeat a forgotten memory are hidden.
+
+    \b
+    Examples:
+      mem read 4kq7tz
+      mem read MEMORY.md#projects
     """
     workspaces = open_all(context)
     # A whole name in any workspace counts before a part of one.
@@ -83,7 +88,13 @@ def run_ls(
     until: Annotated[str, Option(help="Only memories changed until this date.")] = "",
     where: Annotated[list[str], Option(help='Only memories with this property: "rating>=4".')] = [],
 ) -> Result:
-    """List memories, the latest first."""
+    """List memories, the latest first.
+
+    \b
+    Examples:
+      mem ls
+      mem ls --type preference --json id,text
+    """
     workspaces = open_all(context)
     first = workspaces[0]
     wanted = build_filter(
@@ -130,7 +141,12 @@ def run_ls(
 
 
 def run_tags(context: Context) -> Result:
-    """List the tags of active memories, the most frequent first."""
+    """List the tags of active memories, the most frequent first.
+
+    \b
+    Examples:
+      mem tags
+    """
     counts: dict[str, int] = {}
     for workspace in open_all(context):
         for tag, count in open_index(workspace).count_tags().items():
@@ -241,7 +257,13 @@ def run_grep(
         bool, Option("--all", help="Also search forgotten, faded and superseded memories.")
     ] = False,
 ) -> Result:
-    """Find lines by exact text: in memories, MEMORY.md, history, notes and conversations."""
+    """Find lines by exact text: in memories, MEMORY.md, history, notes and conversations.
+
+    \b
+    Examples:
+      mem grep 'port 6543'
+      mem grep -E 'v[0-9]+\\.[0-9]+' notes/
+    """
     # A forgotten memory must not come back through grep, unless somebody asks for all.
     wanted = Filter(statuses=() if all_ else ("active",), path=path)
     lines, messages = grep(

@@ -52,6 +52,12 @@ def run_recall(
 
     With a session, each memory is printed once. Agents get memories through their hooks, and only
     for prompts that need memory.
+
+    \b
+    Examples:
+      mem recall "Write the config for staging"
+      mem recall "Deploy the shop" --format block
+      mem recall - --explain
     """
     if format_ not in FORMATS:
         raise UsageError(f"unknown format {format_!r}", f"one of: {', '.join(FORMATS)}")
@@ -94,6 +100,11 @@ def run_context(
 
     It consists of the protocol, MEMORY.md, the rules of this project, where work stopped, and the
     latest memories.
+
+    \b
+    Examples:
+      mem context
+      mem context --explain
     """
     workspaces = open_all(context)
     shown = load_shown(str(context.state_folder or ""), session)

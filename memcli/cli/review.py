@@ -49,6 +49,13 @@ def run_review(
 
     A capital letter answers all remaining questions of the same kind. In a script, pass ID and
     ANSWER.
+
+    \b
+    Examples:
+      mem review
+      mem review --duplicates
+      mem review --json
+      mem review 3f2a1c newer
     """
     workspaces = [add_gates(workspace) for workspace in open_all(context)]
     items = find_items(workspaces, duplicates=duplicates)

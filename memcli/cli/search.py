@@ -45,6 +45,12 @@ def run_search(
     """Find memories by meaning and by words.
 
     If two hits are about the same subject, the later one comes first.
+
+    \b
+    Examples:
+      mem search "when is the heating serviced"
+      mem search deploy --type lesson --since 'last month'
+      mem search recipe --where "rating>=4" -n 3
     """
     if mode not in MODES:
         raise UsageError(f"unknown mode {mode!r}", f"one of: {', '.join(MODES)}")

@@ -59,6 +59,12 @@ def run_serve(
       ExecStart=%h/.local/bin/mem serve --idle 0
       [Install]
       WantedBy=default.target
+
+    \b
+    Examples:
+      mem serve
+      mem serve --idle 0
+      mem serve --stop
     """
     address = Path(ask.find_address(context.environment))
     if stop:
@@ -241,6 +247,11 @@ def run_ui(
 
     This command prints the address of the page, which is new each time. To stop the page, press
     Ctrl-C.
+
+    \b
+    Examples:
+      mem ui
+      mem ui --port 8765
     """
     import webbrowser
 

@@ -95,6 +95,13 @@ def run_session(
     clear    remove the messages, and keep the conversation
     end      mark the conversation as ended, so that mem consolidates it
     delete   remove the conversation
+
+    \b
+    Examples:
+      mem session ls
+      mem session import ~/.claude/projects/shop/1c2d.jsonl
+      mem session append standup "We ship on Fridays."
+      mem session show standup
     """
     if action not in ACTIONS:
         hint = suggest(action, ACTIONS, f"one of: {', '.join(ACTIONS)}")
@@ -310,6 +317,13 @@ def run_consolidate(
     Without SESSION, mem processes the pending conversations: all that have ended, and long running
     conversations except their latest messages. If you configured a language model, it reads them.
     Otherwise mem saves only your requests, rules, preferences and corrections.
+
+    \b
+    Examples:
+      mem consolidate
+      mem consolidate --all --dry-run
+      mem consolidate --ask > prompt.txt
+      mem consolidate --answer answer.json
     """
     if sum((bool(name) or all_, bool(answer), background)) > 1 or (name and all_):
         raise UsageError("SESSION, --all, --answer and --background cannot be used together")

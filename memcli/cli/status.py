@@ -39,7 +39,13 @@ INDEX_FIELDS = ("workspace", "files", "texts", "seconds", "space", "shared", "pu
 def run_status(
     context: Context, all_: Annotated[bool, Option("--all", help="Add statistics.")] = False
 ) -> Result:
-    """Show the workspaces in use and why, what they contain, and what is pending."""
+    """Show the workspaces in use and why, what they contain, and what is pending.
+
+    \b
+    Examples:
+      mem status
+      mem status --all
+    """
     lines: list[str] = []
     items: list[dict[str, object]] = []
     for workspace in open_all(context):
@@ -88,6 +94,11 @@ def run_check(
 
     --fix adds missing ids, gives copies a new id, corrects relations and lines of
     MEMORY.md, and removes the leftovers of killed commands.
+
+    \b
+    Examples:
+      mem check
+      mem check --fix
     """
     if fix and staged:
         raise UsageError("--fix and --staged cannot be used together")
@@ -124,6 +135,11 @@ def run_doctor(context: Context) -> Result:
 
     mem runs the hook of each connected agent as the agent would, with a session that does not
     exist. Nothing is saved.
+
+    \b
+    Examples:
+      mem doctor
+      mem doctor --json
     """
     checks = diagnose(context, find_program(context), find_project(context))
     lines = []
@@ -150,6 +166,11 @@ def run_index(
     """Read every file and embed every text now, instead of little by little during searches.
 
     If a team shares the workspace, its memories are then pushed to the team's server.
+
+    \b
+    Examples:
+      mem index
+      mem index --rebuild
     """
     if sql:
         schema = data.path("team.sql").read_text("utf-8")

@@ -39,6 +39,12 @@ def run_sync(
 
     mem commits your changes, fetches, merges and pushes. It never rewrites history. Exits with 3
     if something needs your decision, or if a file was not sent.
+
+    \b
+    Examples:
+      mem sync git@github.com:ana/memory.git --scope user
+      mem sync --scope user
+      mem sync --scope user --dry-run
     """
     # `../backup.git` or `git@host:ana/memory.git`. Anything else is the name of a remote.
     is_path = bool(remote) and (context.folder / remote).exists()
@@ -121,6 +127,10 @@ def run_merge_driver(
 
     `mem init --shared`, `mem trust` and `mem sync` add it to the configuration of git. Exits with 3
     if it leaves conflict markers.
+
+    \b
+    Examples:
+      mem merge-driver base.md ours.md theirs.md 7 memory/MEMORY.md
     """
     files = [context.folder / name for name in (base, ours, theirs, path)]
     conflict = merge_for_git(context, files[0], files[1], files[2], size, files[3])

@@ -66,6 +66,14 @@ def run_export(
     restores them. A name without an ending creates a folder of Markdown files, which you can import
     too. `mem export memory.md` writes one document for people, and --format okf a bundle in the
     Open Knowledge Format. Secrets are masked.
+
+    \b
+    Examples:
+      mem export memory.jsonl
+      mem export memory.md
+      mem export backup/ --all
+      mem export bundle/ --format okf
+      mem export --type preference > preferences.jsonl
     """
     name = choose_format(file, format_)
     selection = Selection([item.lower() for item in type_], split_list(tag), all_)
@@ -225,6 +233,13 @@ def run_import(
     Importing a file again changes nothing. mem lists what it does not import: secrets, forgotten
     texts, memories that have changed here since, and files that it cannot read. Memories of another
     tool have the source inferred, unless you pass --source.
+
+    \b
+    Examples:
+      mem import memory.jsonl
+      mem import backup/ --dry-run
+      mem import ~/vault
+      mem import people.csv --map text=what,owner=who
     """
     path = (context.folder / Path(file).expanduser()).resolve()
     stream = open_input(context) if file == "-" else None

@@ -50,6 +50,12 @@ def run_undo(
     """Revert the last command, or the command with a number.
 
     Later changes to other lines of the same files stay. An undo can be undone: mem undo --redo.
+
+    \b
+    Examples:
+      mem undo
+      mem undo --list
+      mem undo 17
     """
     workspace = open_existing(context)
     records = read_log(workspace)
@@ -124,7 +130,13 @@ def run_history(
     since: Annotated[str, Option(help="Only records since this date.")] = "",
     until: Annotated[str, Option(help="Only records until this date.")] = "",
 ) -> Result:
-    """List the log of the workspace, the latest record last, or add a record."""
+    """List the log of the workspace, the latest record last, or add a record.
+
+    \b
+    Examples:
+      mem history
+      mem history --add "Released 1.2."
+    """
     if add:
         return add_record(context, read_input(context) if add == "-" else add)
     first, last = "", "9999"

@@ -31,6 +31,11 @@ def run_tend(
     MEMORY.md, summarize old episodes.
 
     Meant for cron: it prints a line for each step that changed something, and nothing otherwise.
+
+    \b
+    Examples:
+      mem tend
+      mem tend --dry-run
     """
     lines, items, messages = [], [], []
     for workspace in open_recorded(context):
@@ -71,6 +76,12 @@ def run_decay(
 
     A memory fades with its age. Use and trust slow this down. Pinned memories, your preferences,
     constraints, entities, episodes and summaries never fade.
+
+    \b
+    Examples:
+      mem decay --dry-run
+      mem decay
+      mem decay --max-fraction 0.5
     """
     workspace = open_existing(context)
     check_trusted(workspace)
@@ -125,6 +136,12 @@ def run_promote(
 
     --auto promotes your own rules and preferences, and confirmed memories. A memory is confirmed if
     it was saved three times, or if its trust and confidence are at least 0.75.
+
+    \b
+    Examples:
+      mem promote 4kq7tz
+      mem promote --auto --dry-run
+      mem promote 4kq7tz --remove
     """
     if not names and not auto:
         raise UsageError("name the memories, or use --auto", "mem promote --auto --dry-run")

@@ -92,6 +92,13 @@ def run_write(
 
     If the memory already exists, mem confirms it instead of saving it twice. At a terminal, mem
     assumes that you are the source. In a script, pass --source.
+
+    \b
+    Examples:
+      mem write "User prefers dark mode." --type preference
+      mem write "Staging listens on port 7654." --key staging/port
+      mem write "We deploy on Mondays." --supersedes 4kq7tz
+      git log -1 --format=%B | mem write -
     """
     workspace = open_target(context)
     body = read_input(context) if text == "-" else text
@@ -155,6 +162,13 @@ def run_edit(
     """Change a memory or another file of the workspace in your editor.
 
     With --scope user, move the memory to your own memory; with --scope project, to the project's.
+
+    \b
+    Examples:
+      mem edit 4kq7tz
+      mem edit 4kq7tz --replace "port 6543" "port 7654"
+      mem edit MEMORY.md
+      mem edit 4kq7tz --scope user
     """
     if context.common.scope in ("project", "user"):
         return move_memory(context, name)
@@ -180,7 +194,12 @@ def run_note(
     context: Context,
     text: Annotated[list[str], Argument(help="The note; - reads it from standard input.")],
 ) -> Result:
-    """Add a line with the time to today's notes."""
+    """Add a line with the time to today's notes.
+
+    \b
+    Examples:
+      mem note "ordered a new valve body"
+    """
     workspace = open_target(context)
     # Several words without quotes are one note, as with `echo`.
     words = read_input(context) if text == ["-"] else " ".join(text)
@@ -321,6 +340,12 @@ def run_forget(
     """Hide memories from search and agents, or delete them.
 
     Afterwards, mem refuses the same text until you save it again yourself.
+
+    \b
+    Examples:
+      mem forget 4kq7tz
+      mem forget --about Kubernetes --dry-run
+      mem forget 4kq7tz --purge
     """
     workspace = open_existing(context, names)
     if names and about:
@@ -358,7 +383,12 @@ def run_restore(
     context: Context,
     names: Annotated[list[str], Argument(metavar="MEMORY…", help="Ids, paths or titles.")],
 ) -> Result:
-    """Make forgotten, faded or superseded memories active again."""
+    """Make forgotten, faded or superseded memories active again.
+
+    \b
+    Examples:
+      mem restore 4kq7tz
+    """
     done = restore(open_existing(context, names), names)
     lines = [f"Restored: {outcome.text}  ({outcome.short_id})" for outcome in done.outcomes]
     return render_outcomes(done, lines, {})

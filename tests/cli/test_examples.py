@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from man.generate import read_examples
 from memcli.cli.commands import COMMANDS
 from tests.helpers import get_process_environment
 
@@ -112,9 +113,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return shell.folder
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if COMMANDS[name].examples])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_the_examples_of_a_command_work(name: str, prepared: Path) -> None:
-    for example in COMMANDS[name].examples:
+    for example in read_examples(name):
         # At the same path, because trust belongs to a path.
         shutil.rmtree(prepared)
         shutil.copytree(f"{prepared}-before", prepared, symlinks=True)
