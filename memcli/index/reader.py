@@ -287,9 +287,10 @@ def read_entry_file(
         parsed.problems.append(problem)
     elif workspace.is_managed(parsed.path):
         parsed.problems += wrong_values
-    if entry.id in forgotten.purged_ids:
+    # The id of a note may be its path, which its user may give to another note.
+    if entry.id in forgotten.purged_ids and entry.id != parsed.path:
         end = "mem tend deletes it" if workspace.is_trusted else "mem trust deletes it"
-        parsed.problems = [Problem(1, f"was purged on another machine: {end}", "purged")]
+        parsed.problems = [Problem(1, f"was purged: {end}", "purged")]
         return
     if not workspace.is_trusted:
         entry = distrust_entry(entry)

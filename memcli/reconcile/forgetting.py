@@ -75,6 +75,8 @@ BLOB = re.compile(rb" (?!0+ )([0-9a-f]{40,64})(?= )")
 DESCRIBED_COSINE = 0.8
 # The second closest memory must be this much farther away, or nobody knows which one is meant.
 DESCRIBED_MARGIN = 0.05
+# Only mem writes the others.
+HIDDEN = "select path, hidden from files where hidden > 0 and kind not in ('history', 'session')"
 MOST_DESCRIBED = 3  # a request that fits more memories is unclear
 
 
@@ -97,7 +99,7 @@ def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult
         changes.append(Append(workspace.purged_path, f"{entry.id} {stamp}\n"))
         done.outcomes.append(build_outcome(index, "purged", entry))
         done.git_commits += find_git_commits(workspace, entry.path)
-    cleaned = build_cleaning(workspace, texts)
+    cleaned = build_cleaning(workspace, texts, [entry.path for entry in entries])
     done.other_files += [change.path for change in cleaned]
     group = ChangeGroup([*changes, *cleaned])
     purged_texts = tuple(texts.values())
@@ -123,13 +125,15 @@ def purge_texts(workspace: Workspace, texts: Mapping[str, str]) -> Commit:
     return result
 
 
-def build_cleaning(workspace: Workspace, texts: Mapping[str, str]) -> list[Replace]:
+def build_cleaning(
+    workspace: Workspace, texts: Mapping[str, str], deleted: Collection[str] = ()
+) -> list[Replace]:
     """Return the changes that delete the texts of memories from all files except entries."""
     finder = PassageFinder(texts)
     changes = []
     # In all files, because agents and people copy sentences into other files.
     for path in list_all_files(workspace):
-        text = read_file(workspace, path) or ""
+        text = "" if path in deleted else read_file(workspace, path) or ""
         clean = clean_file(workspace, path, text, texts, finder)
         if clean != text:
             changes.append(Replace(path, text, clean))
@@ -172,7 +176,7 @@ def find_received_purges(workspace: Workspace) -> tuple[list[Replace], list[str]
         own = find_recording_workspace(workspace)
         if own is not None:
             purge_texts(own, texts)
-        changes += build_cleaning(workspace, texts)
+        changes += build_cleaning(workspace, texts, [change.path for change in changes])
     workspace.machine.note_carried_purges(new_ids)
     return changes, list(texts.values())
 
@@ -333,19 +337,18 @@ def forget(
         groups.append(ChangeGroup([edited, *change_page_line(workspace, entry.id, None)]))
         if reason and parse(edited.after or "").fields.get("reason") != reason:
             messages.append(f"{entry.path} has a property reason of its own, so yours is not saved")
-        outcome = build_outcome(index, "forgotten", entry)
-        outcome.related = [
-            build_related(index, other, "hides")
-            for other in find_copies(index, entry)
-            if other not in entries
-        ]
-        done.outcomes.append(outcome)
+        done.outcomes.append(build_outcome(index, "forgotten", entry))
+    hidden_before = set(index.run(HIDDEN))
     summary = summarize_texts([entry.summary for entry in entries], "memory")
     done.result = commit(workspace, command, groups, summary=summary, actor=actor)
     done.result.messages += messages
     mark_rejected(done, groups)
     # The gates refuse the text from now on, also for commands that do not look at the files.
     index.refresh()
+    done.result.messages += [
+        f"this also hides the same text in {path}"
+        for path, _ in sorted(set(index.run(HIDDEN)) - hidden_before)
+    ]
     return withdraw(workspace, done)
 
 
@@ -370,7 +373,7 @@ def forget_described(
     """Forget the memories that say a text, as a conversation asks.
 
     If it is unclear which ones are meant, nothing is forgotten, and `candidates` names them, as it
-    does in a dry run.
+    does in a dry run. It also names the others with all words of the text.
     """
     index = open_index(workspace)
     done = ForgetResult()
@@ -392,22 +395,22 @@ def forget_described(
         if len(meant) > 1 and len({entry.summary for entry in meant}) > 1:
             done.candidates = [build_related(index, entry, "similar") for entry in meant]
             return done
-    if not meant:
-        # "Forget what I said about the blue door" names a subject, so a person has to choose.
-        about = find_about(index, entries, text)[:MOST_DESCRIBED]
-        done.candidates = [build_related(index, entry, "similar") for entry in about]
+    # "Forget what I said about the blue door" names a subject, so a person has to choose.
+    others = [entry for entry in find_about(index, entries, text) if entry not in meant]
+    done.candidates = [build_related(index, entry, "similar") for entry in others[:MOST_DESCRIBED]]
     if len(meant) > MOST_DESCRIBED or dry_run:
         done.candidates += [build_related(index, entry, "similar") for entry in meant]
     elif meant:
-        paths_meant = [entry.path for entry in meant]
+        candidates = done.candidates
         done = forget(
             workspace,
-            paths_meant,
+            [entry.path for entry in meant],
             reason="the user asked to forget it",
             said_at=said_at,
             command=command,
             actor=actor,
         )
+        done.candidates = candidates
     return done
 
 
@@ -489,15 +492,6 @@ def get_entries(index: Index, names: Sequence[str]) -> list[IndexedEntry]:
     """Return the entries that names mean, each once."""
     entries = {entry.path: entry for entry in (get_entry(index, name) for name in names)}
     return list(entries.values())
-
-
-def find_copies(index: Index, entry: IndexedEntry) -> list[IndexedEntry]:
-    """Return the active entries with the same words, which forgetting an entry hides too."""
-    return index.list_entries(
-        "status = 'active' and path <> ? and same_words ="
-        " (select same_words from entries join files using(file) where path = ?)",
-        (entry.path, entry.path),
-    )
 
 
 def get_mentions(workspace: Workspace, text: str) -> list[IndexedEntry]:

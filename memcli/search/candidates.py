@@ -182,7 +182,10 @@ def put_later_first(
         return candidates, {}
     order: list[Candidate] = []
     newer: dict[int, str] = {}
-    similar = find_similar_pairs(entries, cosines)
+    similar = {
+        (entries[first].chunk, entries[second].chunk)
+        for first, second in zip(*(cosines >= SIMILAR_COSINE).nonzero(), strict=True)
+    }
     for candidate in candidates:
         rank = len(order)
         for position, better in enumerate(order):
@@ -247,16 +250,6 @@ def compare_entries(
     cosines = matrix @ matrix.T
     np.fill_diagonal(cosines, -1.0)
     return entries, cosines
-
-
-def find_similar_pairs(entries: list[Candidate], cosines: "np.ndarray") -> set[tuple[int, int]]:
-    """Return the chunks of similar entries, the better one first."""
-    firsts, seconds = (cosines >= SIMILAR_COSINE).nonzero()
-    return {
-        (entries[first].chunk, entries[second].chunk)
-        for first, second in zip(firsts.tolist(), seconds.tolist(), strict=True)
-        if first < second
-    }
 
 
 def find_changes(
