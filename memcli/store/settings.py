@@ -70,14 +70,16 @@ SETTINGS: dict[str, Setting] = {
         choices=("card-number", "national-id", "iban", "email", "phone"),
     ),
     "llm.model": Setting(
-        "", "model that litellm calls, such as anthropic/claude-haiku-4-5", is_user_only=True
+        "",
+        "model that litellm or llm.url calls, such as anthropic/claude-haiku-4-5",
+        is_user_only=True,
     ),
     "llm.command": Setting(
         "",
         "command that answers a prompt on standard input, such as `claude -p`",
         is_user_only=True,
     ),
-    "llm.url": Setting("", "address of an OpenAI-compatible server", is_user_only=True),
+    "llm.url": Setting("", "OpenAI-compatible server; key in OPENAI_API_KEY", is_user_only=True),
     "llm.timeout": Setting(30.0, "seconds to wait for an answer", limits=(1, 600)),
     "llm.input_tokens": Setting(
         125_000, "tokens that the model accepts", limits=(1_000, 10_000_000)

@@ -210,6 +210,12 @@ def test_arguments_that_are_not_utf_8(tmp_path: Path) -> None:
         assert (code, "standard input is not UTF-8" in errors) == (2, True)
 
 
+def test_a_mistyped_field_is_no_word_of_the_query(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    for words, code in (("falcon --json txt", 2), ("falcon --json eagle", 1), ("--json path", 2)):
+        assert run_mem(tmp_path, "search", *words.split())[0] == code
+
+
 def test_a_workspace_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "memory").write_text("a file")
     code, _, errors = run_mem(tmp_path, "init")
