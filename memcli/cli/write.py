@@ -429,9 +429,7 @@ def render_forgetting(done: ForgetResult, purge: bool, messages: list[str]) -> R
 def render_outcomes(done: ForgetResult, lines: list[str], data: dict[str, Any]) -> Result:
     """Return the output of a command for several memories. Exit code 3: some were rejected."""
     errors = [f"{item.short_id}: {item.error.message}" for item in done.outcomes if item.error]
-    copies = [related.path for outcome in done.outcomes for related in outcome.related]
-    copy_messages = [f"this also hides {path}, which has the same text" for path in copies]
-    messages = [*done.result.messages, *errors, *copy_messages]
+    messages = [*done.result.messages, *errors]
     memories = [
         {name: getattr(outcome, name) for name in FORGET_FIELDS[:5]} for outcome in done.outcomes
     ]

@@ -48,6 +48,8 @@ LIST_MARK = re.compile(
     r"(?:#{1,6}\s+|>\s*|[-*+]\s+|\d+[.)]\s+)*(?:(?:[Tt]ags:\s*)?(?:#[^\s#,]+[\s,]*)+$)?"
 )
 SHORT = 4  # a passage of fewer words must be a whole line
+# Many notes have the heading "## Log" or the task "- [ ] water the plants".
+SHARED_LINE = re.compile(r"\s*(?:#|[-*+] \[.\])")
 # In "[14:15] User: yes" nothing but "yes" counts.
 LINE_PREFIX = re.compile(r"\[\d\d:\d\d\]|\b(?:user|assistant):|^- |\d+\.", re.IGNORECASE)
 
@@ -211,13 +213,16 @@ class PassageFinder:
 
 
 def is_whole_line(text: str, start: int, end: int) -> bool:
-    """Return whether a passage is a line of its own, except for list marks, times and speakers."""
+    """Return whether a passage is a line of its own, except for list marks, times and speakers.
+
+    Headings and tasks are not.
+    """
     line_start = text.rfind("\n", 0, start) + 1
     line_end = text.find("\n", end)
     if line_end < 0:
         line_end = len(text)
     around = text[line_start:start] + text[end:line_end]
-    return not WORD.search(LINE_PREFIX.sub("", around))
+    return not (SHARED_LINE.match(around) or WORD.search(LINE_PREFIX.sub("", around)))
 
 
 def replace_passages(text: str, passages: list[Passage], mark: str) -> str:
