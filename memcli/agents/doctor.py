@@ -136,7 +136,9 @@ def check_index(workspace: Workspace) -> Iterator[Check]:
         return
     for message in index.messages:
         yield Check("index", WARNING, message)
-    if missing:
+    if index.database.folder is None:
+        yield Check("index", WARNING, "each command reads all files: the index cannot be saved")
+    elif missing:
         yield Check("index", WARNING, f"{count_noun(missing, 'text')} to embed", "mem index")
     else:
         yield Check("index", OK, f"{count_noun(entries, 'memory')}, up to date")

@@ -129,10 +129,9 @@ def run_trust(
     workspace = open_existing(context)
     workspace.ensure_machine()
     if not workspace.machine.key:
-        raise RejectedError(
-            "the trust record cannot be written",
-            f"make {context.state_folder} and {workspace.root} writable",
-        )
+        state = context.state_folder
+        hint = f"make {state} and {workspace.root} writable" if state else "set HOME"
+        raise RejectedError("the trust record cannot be written", hint)
     workspace.machine.save_trust(workspace.root, not remove)
     if not remove and workspace.is_shared:
         from .sync import configure_driver

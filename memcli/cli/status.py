@@ -194,6 +194,9 @@ def run_index(
         items.append({**item, "seconds": seconds})
         lines.append(f"{workspace.root}: {count_noun(files, 'file')}, {count_noun(texts, 'text')}")
         messages += index.messages
+        if index.database.folder is None:
+            messages.append(f"the index of {workspace.root} cannot be saved (see: mem doctor)")
+            exit_code = 3
         try:
             pushed = push(workspace, build_progress(context, "pushing"))
         except UnavailableError as error:

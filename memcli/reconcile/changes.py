@@ -344,7 +344,7 @@ def build_path(workspace: Workspace, draft: Draft, entry: Entry) -> str:
     if draft.path:
         if any(part.startswith(".") for part in PurePosixPath(draft.path).parts):
             raise RejectedError(
-                f"{draft.path} is hidden or outside the workspace", "choose another --path"
+                f"{draft.path} is hidden or outside the workspace", "choose another path"
             )
         name = draft.path if draft.path.endswith(".md") else f"{draft.path}.md"
         return workspace.entries_folder + name.removeprefix(workspace.entries_folder)

@@ -98,7 +98,7 @@ def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
     # The names last, because mem makes most of them of the text.
     for change in group.changes:
         if is_new(change) and has_secret_name(change.path):
-            raise RejectedError("the name of the file contains a secret", "choose another --path")
+            raise RejectedError("the name of the file contains a secret", "choose another path")
     return group._replace(changes=changes)
 
 

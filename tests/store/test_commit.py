@@ -59,6 +59,9 @@ def test_without_a_writable_home_write_search_and_read_work(tmp_path: Path, home
     assert code == 0, errors
     assert "without undo" in errors
     assert "kiln" in run_mem(tmp_path, "search", "how hot is the kiln", **environment)[1]
+    code, _, errors = run_mem(tmp_path, "index", **environment)
+    assert code == 3 and "cannot be saved (see: mem doctor)" in errors
+    assert "the index cannot be saved" in run_mem(tmp_path, "doctor", **environment)[1]
     assert "1,240" in run_mem(tmp_path, "read", "kiln", **environment)[1]
 
 
