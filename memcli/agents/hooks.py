@@ -21,7 +21,7 @@ from ..api import (
     open_recording,
     withdraw_from_team,
 )
-from ..formats import CONTEXT, parse_time
+from ..formats import CONTEXT, is_unrecorded, parse_time
 from ..index import open_index
 from ..recall import START_TIME, Shown, delete_old_records, load_fork, load_shown, lock_session
 from ..store import NICENESS, Workspace, list_sessions
@@ -263,7 +263,8 @@ def read_prompt(hook: Hook) -> Answer | None:
     if hook.agent == "gemini" or is_late or PENDING_START in hook.shown.record:
         return None
     # A request changes memories, and a notice of the agent's own program gets no answer.
-    if build_message("user", prompt, None) is None or find_requests(prompt):
+    is_notice = build_message("user", prompt, None) is None
+    if is_notice or is_unrecorded(prompt) or find_requests(prompt):
         return None
     return Answer(build_prompt_context(hook.workspaces, prompt, hook.shown).strip())
 

@@ -17,6 +17,8 @@ from ..errors import MemError
 from ..formats import (
     ANSWERED,
     build_digest,
+    hide_answer,
+    is_unrecorded,
     parse_event,
     parse_events,
     shorten,
@@ -106,9 +108,10 @@ def record_message(
     message = build_message(role, text, None)
     if message is None:
         return "", False
+    recorded = read_tail(workspace, event.session)
+    hide_answer(message, recorded)
     half = LONGEST_MESSAGE // 2
     content = cut_masked(message["content"], half, half, build_mask(workspace))
-    recorded = read_tail(workspace, event.session)
     messages = [item for item in recorded if item.get("role")]
     last = (messages or recorded or [{"id": ""}])[-1]
     # Two agents that run each other's hooks report one message, perhaps at the same moment: its
@@ -264,7 +267,12 @@ def save_requests(
     other workspaces that the agent reads.
     """
     from ..consolidate.rules import find_requests
+    from ..recall import render_context, render_line
 
+    about = "Result of the user's request to remember or forget:"
+    if is_unrecorded(prompt):
+        line = "mem did not record this message. Do not save what it says."
+        return RequestResult(render_context([f"- {line}"], about), "mem: message not recorded")
     requests = Requests(workspace, others, [], [], {})
     errors: list[MemError] = []
     statements = find_requests(prompt)
@@ -288,9 +296,6 @@ def save_requests(
         # A consolidation would otherwise carry them out again, even if the user undoes them.
         session, _, message_id = message.partition("#")
         append_events(workspace, session, [{"type": ANSWERED, "message": message_id}])
-    from ..recall import render_context, render_line
-
-    about = "Result of the user's request to remember or forget:"
     return RequestResult(
         render_context([f"- {render_line(line)}" for line in lines], about),
         f"mem: {'; '.join([*requests.list_notices(), *requests.undone])}",

@@ -94,7 +94,7 @@ def finish_served(agent: str, data: bytes) -> None:
 
     event, agent = read_event(agent, data, os.getcwd())
     if event is not None:
-        do_work(event, agent, "")
+        do_work(event, agent)
 
 
 def answer_event(environment: Mapping[str, str], agent: str, data: bytes) -> None:
@@ -108,13 +108,12 @@ def answer_event(environment: Mapping[str, str], agent: str, data: bytes) -> Non
         return
     state_folder = find_state_folder(environment)
     if event.name in SILENT_EVENTS:
-        if event.name == "SessionEnd":
-            from ..recall import lock_session
+        from ..recall import lock_session
 
-            # If the agent is all that runs in a container, its end is that of our processes too.
-            lock_session(state_folder, event.session)
-            state_folder = ""  # the new process inherits the lock
-        run_in_background(lambda: do_work(event, agent, state_folder))
+        # The new process inherits the lock, so the end of the session comes after the last turn.
+        # If the agent is all that runs in a container, its end is that of our processes too.
+        lock = lock_session(state_folder, event.session)
+        run_in_background(lambda: do_work(event, agent, lock))
     elif event.name in TOOL_EVENTS:
         if event.name == "PreToolUse" or event.error:
             from ..agents.quick import answer_quickly
@@ -123,11 +122,15 @@ def answer_event(environment: Mapping[str, str], agent: str, data: bytes) -> Non
             write_output(build_answer(event, agent, text))
         # A subagent's calls are not part of the user's conversation.
         if event.name != "PreToolUse" and not event.subagent:
-            run_in_background(lambda: do_work(event, agent, state_folder))
+            from ..recall import lock_session
+
+            run_in_background(
+                lambda: do_work(event, agent, lock_session(state_folder, event.session))
+            )
     else:
         if event.name == "SessionStart":
             # First: a process that has loaded the model must not fork.
-            run_in_background(lambda: do_work(event, agent, ""))
+            run_in_background(lambda: do_work(event, agent))
         from ..agents.hooks import respond
         from ..recall import lock_session
 
@@ -185,11 +188,8 @@ def run_in_background(work: Callable[[], None]) -> None:
         os._exit(0)
 
 
-def do_work(event: "Event", agent: str, state_folder: str) -> None:
-    """Do the background work of an event.
-
-    With a state folder, the events of a session are recorded one after the other.
-    """
+def do_work(event: "Event", agent: str, lock: int = -1) -> None:
+    """Do the background work of an event. `lock` is that of its session, if this process has it."""
     from ..agents.hooks import (
         prepare_session,
         record_prompt,
@@ -197,14 +197,12 @@ def do_work(event: "Event", agent: str, state_folder: str) -> None:
         respond,
         update_index,
     )
-    from ..recall import lock_session
 
     work = {
         "SessionStart": prepare_session,
         "UserPromptSubmit": record_prompt,
         **dict.fromkeys(SILENT_EVENTS, respond),
     }
-    lock = lock_session(state_folder, event.session)
     context = build_hook_context(event.folder)
     work.get(event.name, record_tool_call)(event, agent, context)
     if event.name == "Stop":

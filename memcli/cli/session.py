@@ -308,7 +308,7 @@ def run_consolidate(
         bool,
         Option(
             "--background",
-            help="Process pending conversations; do nothing if another process already does.",
+            help="Process pending conversations, as hooks do. Problems go to the log.",
         ),
     ] = False,
 ) -> Result:
@@ -350,10 +350,9 @@ def run_consolidate(
             is_forced=is_forced,
             use_llm=not no_llm,
             actor="hook" if background else "person",
-            seconds=0.0 if background else WAIT_SECONDS,
+            seconds=WAIT_SECONDS,
         )
     except BusyError:
-        # The other process consolidates these conversations too.
         if background:
             return Result()
         raise

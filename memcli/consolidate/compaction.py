@@ -272,8 +272,6 @@ def score_sentences(messages: Sequence[Message]) -> Iterator[ScoredSentence]:
     position = 0
     for message in messages:
         is_user = message.speaker != "assistant"
-        if is_user and search_pattern("unrecorded", message.text):
-            continue
         was_asked, is_asked = is_asked, False
         stated = statements.get(message.id, []) if is_user else []
         for number, sentence in enumerate(find_own_sentences(message.text)):

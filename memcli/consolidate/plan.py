@@ -68,7 +68,6 @@ LONGEST_MEMORY = 2_000  # characters; a longer text is no statement
 LONGEST_HISTORY = 8_000
 MOST_MEMORIES = 50
 TYPE_SPELLINGS = {
-    "decision": "fact",
     "rule": "constraint",
     "user_preference": "preference",
     "user_correction": "correction",

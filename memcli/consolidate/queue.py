@@ -21,7 +21,7 @@ from .compaction import HARD_LIMIT, compact_session, needs_compaction, shorten_p
 from .consolidate import BatchResult, consolidate_sessions, find_due_sessions
 
 LOCK = "consolidate.lock"
-WAIT_SECONDS = 120.0  # for a consolidation in the background, if a person or an agent waits
+WAIT_SECONDS = 120.0  # for another consolidation, which may have begun before a session ended
 
 
 @contextmanager
@@ -127,9 +127,6 @@ def start_background(workspace: Workspace, sessions: Sequence[Session]) -> bool:
         return False
     if not any(find_due_messages(workspace, session) for session in sessions):
         return False
-    # Last, because its library takes 40 ms to import, and after most turns nothing is due.
-    if is_running(folder):
-        return False
     # In the user's own workspace, --workspace would make it a project's.
     place = ["--scope", "user"] if workspace.is_own else ["--workspace", str(workspace.root)]
     with workspace.machine.open_log() as log:
@@ -151,17 +148,6 @@ def start_background(workspace: Workspace, sessions: Sequence[Session]) -> bool:
     # In a long-lived process somebody has to wait for it, or it stays as a zombie.
     threading.Thread(target=process.wait, daemon=True).start()
     return True
-
-
-def is_running(folder: Path) -> bool:
-    """Return whether a process holds the queue of a workspace."""
-    from filelock import FileLock, Timeout
-
-    try:
-        with FileLock(folder / LOCK, timeout=0, mode=0o600):
-            return False
-    except (Timeout, OSError):
-        return True
 
 
 @dataclass

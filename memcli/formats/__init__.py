@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         CONTEXT,
         HISTORY_HEADING,
         LONGEST_LINE,
+        NOT_RECORDED,
         NOTE_START,
         UNDATED,
         Message,
@@ -75,6 +76,8 @@ if TYPE_CHECKING:
         find_texts,
         format_history_record,
         format_note,
+        hide_answer,
+        is_unrecorded,
         parse_event,
         parse_events,
         parse_messages,
@@ -143,9 +146,9 @@ __getattr__ = import_lazily(
             "replace_promoted_line split_sections strip_comments unlink_line"
         ),
         "records": (
-            "ANSWERED CONTEXT HISTORY_HEADING LONGEST_LINE Message NOTE_START "
-            "Record UNDATED find_texts format_history_record format_note "
-            "parse_event parse_events parse_messages read_content read_message "
+            "ANSWERED CONTEXT HISTORY_HEADING LONGEST_LINE Message NOT_RECORDED NOTE_START "
+            "Record UNDATED find_texts format_history_record format_note hide_answer "
+            "is_unrecorded parse_event parse_events parse_messages read_content read_message "
             "split_history split_lines"
         ),
         "text": (

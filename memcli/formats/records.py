@@ -2,10 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Any, NamedTuple
 
+from ..data import pattern
 from .dates import find_day_in_name, format_time, parse_time
 from .text import Problem, find_strings
 
@@ -22,6 +23,7 @@ UNDATED = "isUndated"  # a key of an event without a time of its own
 ANSWERED = "requests"  # the type of an event that names a message with answered requests
 # The types of a text part. Codex has two of its own.
 TEXT_TYPES = ("text", "input_text", "output_text")
+NOT_RECORDED = "[not recorded]"  # a message that the user did not want to be stored
 LONGEST_LINE = 16 * 1024 * 1024  # characters; a longer line is no event
 # Texts that mem and agents add to prompts, plain or HTML-escaped once or twice. A tag without an
 # end is part of what the user wrote.
@@ -179,6 +181,8 @@ def read_message(event: Mapping[str, Any], line: int) -> Message | None:
     text = read_content(content).strip()
     if (role in ("system", "tool", "message") and not event.get("name")) or not text:
         return None
+    if role == "user" and is_unrecorded(text):  # a program has appended it
+        text = NOT_RECORDED
     moment = parse_time(str(event.get("timestamp", "")))
     speaker = str(event.get("name") or role)
     # JSON can spell a lone surrogate, which no file can store.
@@ -203,3 +207,15 @@ def read_content(content: Any) -> str:
         if isinstance(part, str):
             texts.append(part)
     return "\n".join(texts)
+
+
+def is_unrecorded(text: str) -> bool:
+    """Return whether a message says something and asks not to store it."""
+    return bool(pattern("prompt_cues.toml", "unrecorded").match(text))
+
+
+def hide_answer(event: dict[str, Any], earlier: Sequence[Mapping[str, Any]]) -> None:
+    """Leave out the agent's answer to a message that is not recorded, because it may repeat it."""
+    messages = [item for item in earlier if item.get("role")]
+    if event["role"] == "assistant" and messages and messages[-1]["content"] == NOT_RECORDED:
+        event["content"] = NOT_RECORDED

@@ -146,7 +146,8 @@ def build_start(
     recent = list_recent_entries(indexes, since)
     start.lines += choose_recent(recent, shown, budget, outdated)
     if not is_resumed:
-        count = sum(count_active_entries(index) for index in indexes)
+        active = "select count(*) from entries where status = 'active'"
+        count = sum(index.run(active).fetchone()[0] for index in indexes)
         listed = shown.ids.union(line.id for line in start.lines if line.section != PAGE)
         start.left_out = max(count - len(listed - {""}), 0)
     shown.record["start"] = sorted(shown.sentences)
@@ -288,7 +289,12 @@ def describe_last_stop(
 
 def find_stops(index: Index, own: str) -> Iterator[tuple[str, str, str]]:
     """Yield time, text and origin of the project's last record and last session."""
-    records = [item for item in list_records(index) if item[0].timestamp]
+    workspace = index.workspace
+    records = [
+        item
+        for item in list_records(index)
+        if item[0].timestamp and is_same_work(workspace, item[0].project)
+    ]
     if records:
         last, text = max(records, key=lambda item: item[0].timestamp)
         # The heading has the time already.
@@ -307,7 +313,8 @@ def find_session_ends(index: Index, own: str) -> Iterator[tuple[str, str, str]]:
     ).fetchall()
     for path, text in rows:
         session = load_session(workspace, path.split("/")[-2])
-        if session.id == own or not is_passage_for(index, path):
+        is_same = is_same_work(workspace, session.project) and is_passage_for(index, path)
+        if session.id == own or not is_same:
             continue
         for line in reversed(text.splitlines()):
             speaker, _, said = line.partition(": ")
@@ -315,6 +322,11 @@ def find_session_ends(index: Index, own: str) -> Iterator[tuple[str, str, str]]:
             if speaker == "user" and not is_request and len(said.split()) >= LEAST_WORDS:
                 yield session.updated_at, said, path
                 return
+
+
+def is_same_work(workspace: Workspace, project: str) -> bool:
+    """Return whether work on a project stopped here. Work without a project stopped elsewhere."""
+    return not workspace.is_own or project == workspace.project
 
 
 def list_recent_entries(indexes: Sequence[Index], since: str) -> list[tuple[Index, IndexedEntry]]:
@@ -349,8 +361,3 @@ def choose_recent(
                 StartLine(INDEX, line, f"{entry.type} of {entry.updated_at[:10]}", entry.id)
             )
     return lines
-
-
-def count_active_entries(index: Index) -> int:
-    row = index.run("select count(*) from entries where status = 'active'").fetchone()
-    return int(row[0])

@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import NotFoundError
-from ..formats import CONTEXT, format_time, parse_time, read_content
+from ..formats import (
+    CONTEXT,
+    NOT_RECORDED,
+    format_time,
+    hide_answer,
+    is_unrecorded,
+    parse_time,
+    read_content,
+)
 from ..store import Workspace, build_mask, cut_masked, is_ignored, mask_field, read_patterns
 
 RESULT_ENDS = 200, 300  # characters of a tool's result that are stored: its start and its end
@@ -50,6 +58,7 @@ class Transcript:
     def add_message(self, role: str, content: Any, timestamp: str, event_id: Any = "") -> None:
         event = build_message(role, content, timestamp, event_id)
         if event is not None:
+            hide_answer(event, self.events)
             self.events.append(event)
 
     def add_call(self, call_id: str, name: str, arguments: Any, timestamp: str) -> None:
@@ -132,6 +141,8 @@ def build_message(role: str, content: Any, timestamp: Any, event_id: Any = "") -
         text = CONTEXT.sub("", text)
         if INJECTED_START.match(text):
             return None
+        if is_unrecorded(text):
+            text = NOT_RECORDED
     if not text.strip():
         return None
     event: Event = {

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from memcli import api
 from memcli.agents.events import find_agent, parse_event
 from memcli.agents.hooks import record_tool_call, respond
 from memcli.context import CommonOptions
@@ -84,6 +85,52 @@ def test_a_conversation_is_recorded_once(tmp_path: Path) -> None:
         "claude-code",
         5,
     )
+
+
+def test_the_end_of_a_session_comes_after_its_last_turn(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    event = {"session_id": "s1", "cwd": str(tmp_path), "last_assistant_message": "Only Tuesdays."}
+    event["prompt"] = "From now on, deploy only on Tuesdays."
+    for name in ("UserPromptSubmit", "Stop", "SessionEnd"):
+        run_hook(tmp_path, json.dumps({**event, "hook_event_name": name}).encode())
+    deadline = time.monotonic() + 30
+    while not list(tmp_path.rglob("from-now-on*.md")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    metadata = json.loads((tmp_path / "memory/sessions/s1/metadata.json").read_text())
+    assert metadata["state"] == "TERMINATED"
+    assert metadata["consolidatedTo"] == read_events(tmp_path)[-1]["id"]
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Never save this:",
+        "Do not write this down:",
+        "Don't save anything about this:",
+        "Off the record:",
+    ],
+)
+def test_a_message_that_nobody_should_store_is_nowhere(tmp_path: Path, wish: str) -> None:
+    make_workspace(tmp_path)
+    answer = send(tmp_path, "UserPromptSubmit", prompt=f"{wish} the bonus pool is 2 million.")
+    assert "did not record this message" in get_context(answer)
+    assert answer["systemMessage"] == "mem: message not recorded"
+    send(tmp_path, "Stop", last_assistant_message="I won't save the 2 million.")
+    send(tmp_path, "SessionEnd", reason="other")
+    assert read_said(tmp_path) == [("user", "[not recorded]"), ("assistant", "[not recorded]")]
+    send(tmp_path, "UserPromptSubmit", prompt="Please don't save this")  # the message before
+    assert len(read_said(tmp_path)) == 3
+    files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(b"million" in data for data in files)
+
+
+def test_a_subject_can_be_forgotten_in_a_prompt(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    for text in ("The merger with Hooli closes in June.", "The merger with Hooli costs 9 million."):
+        api.write(workspace, text, source="user")
+    prompt = "Forget everything about the merger with Hooli."
+    context = get_context(send(tmp_path, "UserPromptSubmit", prompt=prompt))
+    assert context.count("forgot ") + context.count("mem forget ") == 2
 
 
 def test_a_withdrawn_prompt_is_replaced(tmp_path: Path) -> None:

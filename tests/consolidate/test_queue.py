@@ -19,7 +19,6 @@ def test_one_process_consolidates_and_others_can_write(tmp_path: Path) -> None:
     with hold_queue(workspace):
         with pytest.raises(BusyError, match="consolidating"), hold_queue(other):
             pass
-        assert not start_background(other, list_sessions(other))
         append_events(other, "s1", [{"role": "user", "content": "Always use tabs."}])
     done, _ = run_consolidation(other, name="s1")
     assert len(done) == 1
@@ -31,7 +30,10 @@ def test_a_background_process_consolidates(tmp_path: Path) -> None:
     say(workspace, "Always use tabs.", "Noted.")
     # Python must not import a module of the workspace.
     (workspace.root / "typing.py").write_text("raise SystemExit('planted')\n")
-    assert start_background(workspace, list_sessions(workspace))
+    # The session ended while another process was consolidating, so the new one waits.
+    with hold_queue(workspace):
+        assert start_background(workspace, list_sessions(workspace))
+        time.sleep(1.5)
     deadline = time.monotonic() + 30
     while not read_session(workspace, "s1").consolidated_to and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -103,7 +103,9 @@ def test_the_start_says_where_work_stopped(tmp_path: Path) -> None:
     record = "## 2026-11-27T10:00:00Z <!-- hist_1 -->\n\n[2026-11-27 10:00] Shipped 1.2. More.\n"
     put(workspace, "HISTORY-2026-11.md", record)
     assert "- 2026-11-27: Shipped 1.2. More." in start(workspace)
-    for project, text in (("beta", "now polish the beta icons"), ("", "next we port the parser")):
+    said = {"alpha": "next we port the parser", "beta": "now polish the beta icons"}
+    # The last is from a folder without a project, such as the home folder.
+    for project, text in {**said, "": "dear landlord, the boiler is broken"}.items():
         events = [{"role": "user", "content": text}, {"role": "user", "content": "bye"}]
         append_events(workspace, f"s{project}", events, project=project)
     workspace.is_own, workspace.project = True, "alpha"
