@@ -1,5 +1,6 @@
 """Show memories and files (`read`), list them (`ls`, `tags`), and find lines (`grep`)."""
 
+from shlex import quote
 from typing import Annotated, Any
 
 from typer import Argument, Option
@@ -216,7 +217,8 @@ def get_section(text: str, named: NamedFile) -> str:
         if section.anchor in wanted:
             return text[section.start : section.end]
     anchors = ", ".join(section.anchor for section in sections if section.anchor)
-    hint = f"sections: {anchors}" if anchors else f"read the whole file: mem read {named.path}"
+    whole = f"read the whole file: mem read {quote(named.path)}"
+    hint = f"sections: {anchors}" if anchors else whole
     raise NotFoundError(f"{named.path} has no section {named.anchor!r}", hint)
 
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
+from shlex import quote
 from typing import Any, NamedTuple
 
 from ..errors import MemError, RejectedError, UsageError
@@ -206,7 +207,7 @@ def edit_file(
         edited = edit_entry(text, changes)
     except FrontmatterError as error:
         raise RejectedError(
-            f"{path}:{error.line}: {error.reason}", f"fix it in your editor: mem edit {path}"
+            f"{path}:{error.line}: {error.reason}", f"fix it in your editor: mem edit {quote(path)}"
         ) from None
     if body is not None:
         edited = replace_body(edited, body)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from shlex import quote
 from typing import Any, NamedTuple
 
 from ..errors import NotFoundError, RejectedError, UsageError
@@ -41,7 +42,7 @@ def find_named(index: Index, name: str, *, accept_parts: bool = True) -> NamedFi
 
     A whole name counts before a part of one.
     """
-    finders = [find_by_id_part, find_by_path, find_by_name]
+    finders = [find_by_id, find_by_path, find_by_name]
     for find in [*finders, find_by_part, find_unread] if accept_parts else finders:
         named = find(index, name.strip())
         if named is not None:
@@ -84,7 +85,8 @@ def get_entry(index: Index, name: str) -> IndexedEntry:
         ).fetchone()
         if problem:
             location = f"{named.path}:{problem[0]}"
-            raise RejectedError(f"{location}: {problem[1]}", f"fix it: mem edit {named.path}")
+            hint = f"fix it: mem edit {quote(named.path)}"
+            raise RejectedError(f"{location}: {problem[1]}", hint)
         raise NotFoundError(f"{named.path} is not a memory", "edit the file: mem edit PATH")
     return named.entry
 
@@ -98,17 +100,13 @@ def get_link_names(named: NamedFile) -> list[str]:
     return [fold_name(name) for name in names if name]
 
 
-def find_by_id_part(index: Index, name: str) -> NamedFile | None:
-    if not ID_PART.fullmatch(name):
-        return None
-    # The usual case, the end of an id, is answered by an index of the table.
-    tail = name[-6:]
-    entries = index.list_entries(
-        "substr(id, -6) = ? and substr(id, ?) = ?", (tail, -len(name), name)
-    )
-    # Any other part of the id needs a scan of the table.
-    if not entries:
-        entries = index.list_entries("instr(id, ?) > 0 and id like 'mem!_%' escape '!'", (name,))
+def find_by_id(index: Index, name: str) -> NamedFile | None:
+    # A note may have an id of any form, such as 42.
+    entries = index.list_entries("id = ?", (name,))
+    if not entries and ID_PART.fullmatch(name):
+        # The end of an id, as commands print it. An index of the table has the last 6 characters.
+        ends = (name[-6:], -len(name), name)
+        entries = index.list_entries("substr(id, -6) = ? and substr(id, ?) = ?", ends)
     return choose_entry(index, name, entries)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+from shlex import quote
 
 from ..errors import NotFoundError, RejectedError
 from ..formats import merge_lines
@@ -101,7 +102,7 @@ def explain_conflict(workspace: Workspace, record: Record, path: str) -> Rejecte
     ]
     problem = f"cannot undo {record.number} ({record.command})"
     if not later:
-        hint = f"to edit the file yourself: mem edit {path}"
+        hint = f"to edit the file yourself: mem edit {quote(path)}"
         return RejectedError(f"{problem}: an editor changed {path} since", hint)
     names = ", ".join(f"{other.number} ({other.command})" for other in later)
     hint = f"undo the later commands first: mem undo {later[-1].number}"

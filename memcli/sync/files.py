@@ -92,7 +92,7 @@ def check_contents(workspace: Workspace, repository: Repository) -> None:
     # `mem init --private` at the top of a project lists mem.yaml in .git/info/exclude.
     if repository.try_run("check-ignore", "--", MARK):
         raise RejectedError(
-            "this memory is private: git ignores it", "see: git check-ignore -v mem.yaml"
+            "this memory is private: git ignores it", "to share it: mem init --shared"
         )
     # A vault has folders of any name.
     if workspace.is_vault:

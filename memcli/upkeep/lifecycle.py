@@ -267,7 +267,7 @@ def find_obstacle(workspace: Workspace, entry: IndexedEntry) -> str:
         return f"it is of type {entry.type}"
     if entry.is_hidden:
         return "it repeats a forgotten memory"
-    return "" if is_id(entry.id) else "it has no id (mem check --fix adds one)"
+    return "" if is_id(entry.id) else "it has no id of mem: save a copy with mem write"
 
 
 def choose_fitting(workspace: Workspace, entries: Sequence[IndexedEntry]) -> list[IndexedEntry]:

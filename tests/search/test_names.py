@@ -76,6 +76,15 @@ def test_a_short_part_and_a_query_find_nothing(tmp_path: Path) -> None:
     assert find_named(index, "pump", accept_parts=False) is None
 
 
+def test_an_id_of_any_form_is_a_name_and_hints_quote_a_path(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "entries/tank.md", "---\nid: 7a\n---\n\nThe tank is blue.\n")
+    assert run_mem(tmp_path, "forget", "7a")[0] == 0
+    put(workspace, "entries/a tank.md", "---\ntags: [a\n---\n\nThe tank is red.\n")
+    assert "mem edit 'entries/a tank.md'" in run_mem(tmp_path, "forget", "a tank")[2]
+    assert "save a copy with mem write" in run_mem(tmp_path, "promote", "a tank")[2]
+
+
 def test_a_memory_with_conflict_markers_is_found_by_its_id_or_name(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     markers = "<<<<<<< HEAD\nTea at four.\n=======\nTea at five.\n>>>>>>> other\n"

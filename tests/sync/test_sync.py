@@ -208,7 +208,7 @@ def test_two_answers_to_one_question_make_it_open_again(laptop: Machine, desktop
 
 
 def test_a_purge_deletes_the_text_on_the_other_machine(
-    tmp_path: Path, laptop: Machine, desktop: Machine
+    hub: Path, laptop: Machine, desktop: Machine
 ) -> None:
     memory = laptop.write("The spare key is under the flower pot.")
     laptop.sync()
@@ -231,9 +231,9 @@ def test_a_purge_deletes_the_text_on_the_other_machine(
         )
         assert code == 5, output
     # The user of another machine, which does not know of the purge, does not bring it back.
-    late = Machine(tmp_path / "late")
+    late = Machine(hub.parent / "late")
     late.write("The spare key is under the flower pot.")
-    late.sync(str(tmp_path / "hub.git"))
+    late.sync(str(hub))
     desktop.sync()
     assert "flower pot" not in desktop.mem("search", "spare key")[1]
     # What the user says after the purge is shown on the other machine too.
@@ -703,6 +703,7 @@ def test_what_is_no_memory_of_its_own_is_refused(
     run_mem(lamp.folder, "init", str(lamp.folder), "--private")
     code, _, errors = run_mem(lamp.folder, "sync", PATH=os.environ["PATH"])
     assert code == 5 and "this memory is private: git ignores it" in errors
+    assert "mem init --shared" in errors
     new = Machine(tmp_path / "new")
     new.write("Nobody has this.")
     assert "not a git repository yet" in new.sync(code=4)
