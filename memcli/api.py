@@ -26,6 +26,7 @@ from .errors import (
     SecretError,
     UnavailableError,
     UsageError,
+    check_choice,
 )
 from .index import open_index
 from .store import (

@@ -1,5 +1,7 @@
 """Errors that a user can cause or fix. Any other exception is a bug and shows a traceback."""
 
+from collections.abc import Collection
+
 
 class MemError(Exception):
     """A problem to report in one line, with an optional hint and an exit code."""
@@ -58,3 +60,9 @@ class BusyError(MemError):
     """Another process holds a lock for too long."""
 
     exit_code = 75
+
+
+def check_choice(noun: str, value: str, choices: Collection[str]) -> None:
+    """Raise UsageError if a value is none of the choices."""
+    if value not in choices:
+        raise UsageError(f"unknown {noun} {value!r}", f"one of: {', '.join(choices)}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..context import Context
-from ..errors import NotFoundError, UsageError
+from ..errors import NotFoundError, check_choice
 from ..store import find_repository
 
 # The names that agents give their events, each with the moment, and with the seconds after which
@@ -123,8 +123,7 @@ AGENTS: Mapping[str, Agent] = {
 
 
 def get_agent(name: str) -> Agent:
-    if name not in AGENTS:
-        raise UsageError(f"unknown agent {name!r}", f"one of: {', '.join(AGENTS)}")
+    check_choice("agent", name, AGENTS)
     return AGENTS[name]
 
 

@@ -24,7 +24,7 @@ from ..store import (
     read_text,
     write_atomically,
 )
-from .terminal import Result, run_editor, suggest
+from .terminal import Result, check_word, run_editor, suggest
 
 CONFIG_FIELDS = ("name", "value", "source", "help", "path")
 ACTIONS = ("get", "set", "unset", "list", "edit", "path")
@@ -67,9 +67,7 @@ def run_config(
         return Result({"path": str(path)}, [str(path)])
     if action == "edit":
         return edit_file(context, workspace, path)
-    if action not in ACTIONS:
-        hint = suggest(action, ACTIONS, f"one of: {', '.join(ACTIONS)}")
-        raise UsageError(f"unknown action {action!r}", hint)
+    check_word("action", action, ACTIONS)
     if name not in SETTINGS:
         problem = f"unknown setting {name!r}" if name else "name a setting"
         raise UsageError(problem, suggest(name, SETTINGS, "list the settings: mem config list"))

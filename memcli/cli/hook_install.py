@@ -23,7 +23,7 @@ from ..agents.settings_file import is_tracked
 from ..agents.table import AGENTS, find_agents, find_project, get_agent
 from ..api import Context, MemError, NotFoundError, UsageError, open_all, open_existing
 from ..store import Workspace, list_sessions
-from .terminal import Result, ask, shorten_path, suggest
+from .terminal import Result, ask, check_word, shorten_path
 
 HOOK_FIELDS = (
     *Connection.__dataclass_fields__,
@@ -66,10 +66,8 @@ def run_hook(
       mem hook uninstall claude-code
       mem hook install git
     """
-    targets = (*AGENTS, *TARGETS)
-    if target and target not in targets:
-        hint = suggest(target, targets, f"one of: {', '.join(targets)}")
-        raise UsageError(f"unknown target {target!r}", hint)
+    if target:
+        check_word("target", target, (*AGENTS, *TARGETS))
     # `ls` shows git, cron and systemd next to the agents.
     if target in TARGETS and action in ACTIONS[:2]:
         done = [change_schedule(context, target, is_removal=action == "uninstall")]
@@ -77,9 +75,7 @@ def run_hook(
     folder = find_project(context)
     if action == "ls":
         return render_connections(context, folder)
-    if action not in ACTIONS:
-        hint = suggest(action, ACTIONS, f"one of: {', '.join(ACTIONS)}")
-        raise UsageError(f"unknown action {action!r}", hint)
+    check_word("action", action, ACTIONS)
     if action == "uninstall":
         # An agent may be connected in both settings.
         places = [folder] if project else [None, folder]

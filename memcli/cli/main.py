@@ -18,7 +18,7 @@ import typer
 from typer import Argument
 
 from ..context import CommonOptions, Context, build_process_context
-from ..errors import MemError, RejectedError, UsageError
+from ..errors import MemError, RejectedError, UsageError, check_choice
 from .commands import COMMANDS, GROUPS, MODULES
 from .terminal import (
     Result,
@@ -123,7 +123,7 @@ def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Con
         as_json=fields is not None,
         fields=tuple(part for part in (fields or "").split(",") if part and part != "*"),
     )
-    check_scope(common.scope)
+    check_choice("scope", common.scope or "all", ("project", "user", "all"))
     check_fields(common.fields, known_fields)  # before the command does anything
     cleanups: list[Callable[[], None]] = []
     context = context._replace(
@@ -270,11 +270,6 @@ def note_failed_command(context: Context, name: str) -> None:
     # A failed command must report its own error, not this one.
     with suppress(MemError, OSError):
         note_failure(get_workspaces(context)[0], name)
-
-
-def check_scope(scope: str) -> None:
-    if scope not in ("", "project", "user", "all"):
-        raise UsageError(f"unknown scope {scope!r}", "one of: project, user, all")
 
 
 def complete_json_option(arguments: Sequence[str], fields: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from ..api import Context, UsageError, open_all
+from ..api import Context, UsageError, check_choice, open_all
 from ..recall import (
     FORMATS,
     HEADINGS,
@@ -59,8 +59,7 @@ def run_recall(
       mem recall "Deploy the shop" --format block
       mem recall - --explain
     """
-    if format_ not in FORMATS:
-        raise UsageError(f"unknown format {format_!r}", f"one of: {', '.join(FORMATS)}")
+    check_choice("format", format_, FORMATS)
     text = context.stdin.read() if prompt == ["-"] else " ".join(prompt)
     if not text.strip():
         raise UsageError("the prompt is empty")

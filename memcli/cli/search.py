@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ..api import Context, UsageError, Workspace, open_all
+from ..api import Context, Workspace, check_choice, open_all
 from ..formats import is_id, shorten
 from ..index import build_filter, check_type, open_index
 from ..search.search import Hit, SearchOptions, search
@@ -52,8 +52,7 @@ def run_search(
       mem search deploy --type lesson --since 'last month'
       mem search recipe --where "rating>=4" -n 3
     """
-    if mode not in MODES:
-        raise UsageError(f"unknown mode {mode!r}", f"one of: {', '.join(MODES)}")
+    check_choice("mode", mode, MODES)
     text = " ".join(query)
     workspaces = open_all(context)
     first = workspaces[0]

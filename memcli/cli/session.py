@@ -15,6 +15,7 @@ from ..api import (
     NotFoundError,
     RejectedError,
     UsageError,
+    check_choice,
     open_index,
     open_recorded,
     open_recording,
@@ -30,7 +31,7 @@ from ..consolidate.consolidate import (
 from ..consolidate.queue import WAIT_SECONDS, hold_queue, run_consolidation
 from ..formats import count_noun, parse_event, shorten
 from ..store import Replace, Session, Workspace, commit_one, get_session, read_file, sessions
-from .terminal import Result, ask, build_progress, explain_place, suggest
+from .terminal import Result, ask, build_progress, check_word, explain_place
 
 SUMMARY_FIELDS = (
     *("id", "created_at", "updated_at", "state"),
@@ -103,9 +104,7 @@ def run_session(
       mem session append standup "We ship on Fridays."
       mem session show standup
     """
-    if action not in ACTIONS:
-        hint = suggest(action, ACTIONS, f"one of: {', '.join(ACTIONS)}")
-        raise UsageError(f"unknown action {action!r}", hint)
+    check_word("action", action, ACTIONS)
     if action == "ls":
         return list_conversations(context, limit)
     if action == "import":
@@ -156,8 +155,7 @@ def list_conversations(context: Context, limit: int) -> Result:
 
 def append_to_session(context: Context, name: str, text: str, role: str) -> Result:
     """Add one message, or the events on standard input."""
-    if role not in ("user", "assistant"):
-        raise UsageError(f"unknown role {role!r}", "one of: user, assistant")
+    check_choice("role", role, ("user", "assistant"))
     workspace = open_recording(context)
     events: list[dict[str, Any]] = [{"type": "message", "role": role, "content": text}]
     if text == "-":

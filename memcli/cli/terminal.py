@@ -304,6 +304,13 @@ def suggest(
     return f"did you mean: {before}{close[0]}" if close else otherwise
 
 
+def check_word(noun: str, word: str, known: Collection[str]) -> None:
+    """Raise UsageError if a word is unknown. Its hint names the word that is meant."""
+    if word not in known:
+        hint = suggest(word, known, f"one of: {', '.join(known)}")
+        raise UsageError(f"unknown {noun} {word!r}", hint)
+
+
 def check_fields(fields: Sequence[str], known: Collection[str]) -> None:
     unknown = [name for name in fields if name not in known]
     if unknown:

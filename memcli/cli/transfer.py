@@ -9,7 +9,15 @@ from typing import IO, Annotated
 
 from typer import Argument, Option
 
-from ..api import Context, NotFoundError, RejectedError, UsageError, open_existing, open_target
+from ..api import (
+    Context,
+    NotFoundError,
+    RejectedError,
+    UsageError,
+    check_choice,
+    open_existing,
+    open_target,
+)
 from ..formats import CONTROL, SOURCES, count_noun, cut_middle, get_body, parse_time
 from ..index import Index, open_index
 from ..store import MARK, replace_whole
@@ -120,12 +128,11 @@ def choose_format(file: str, name: str) -> str:
 
     Raises UsageError.
     """
-    if name and name not in FORMATS:
-        raise UsageError(f"unknown format {name!r}", f"one of: {', '.join(FORMATS)}")
     if name == "okf" and file == "-":
         hint = "name a new folder: mem export bundle --format okf"
         raise UsageError("an OKF bundle is a folder", hint)
     if name:
+        check_choice("format", name, FORMATS)
         return name
     if file == "-" or file.endswith(LINE_ENDINGS):
         return "jsonl"
@@ -248,8 +255,8 @@ def run_import(
         source = open_source(path, file, stream)
     except OSError as error:
         raise NotFoundError(f"cannot read {file}: {error.strerror}") from None
-    if source_ and source_ not in SOURCES:
-        raise UsageError(f"unknown source {source_!r}", f"one of: {', '.join(SOURCES)}")
+    if source_:
+        check_choice("source", source_, SOURCES)
     source.columns = parse_columns(map_)
     source.memory_source = source_
     source.on_progress = build_progress(context, "reading")

@@ -16,8 +16,8 @@ from ..api import (
     open_existing,
     open_target,
 )
-from ..formats import build_id, format_history_record, format_time, shorten, split_history
-from ..index import open_index, parse_date
+from ..formats import build_id, format_history_record, shorten, split_history
+from ..index import build_filter, open_index
 from ..store import (
     Append,
     Record,
@@ -139,13 +139,11 @@ def run_history(
     """
     if add:
         return add_record(context, read_input(context) if add == "-" else add)
-    first, last = "", "9999"
+    workspaces = open_all(context)
+    wanted = build_filter(workspaces[0].now, workspaces[0].zone, since=since, until=until)
+    last = wanted.until or "9999"
     records = []
-    for workspace in open_all(context):
-        if since:
-            first = format_time(parse_date(since, workspace.now, workspace.zone)[0])
-        if until:
-            last = format_time(parse_date(until, workspace.now, workspace.zone)[1])
+    for workspace in workspaces:
         index = open_index(workspace)
         rows = index.run(
             "select path, text from files join texts using(file) where kind = 'history'"
@@ -153,7 +151,7 @@ def run_history(
         for path, text in rows.fetchall():
             for record in split_history(text):
                 body = text[record.start : record.end].strip()
-                if first <= record.timestamp <= last:
+                if wanted.since <= record.timestamp <= last:
                     records.append(
                         {"id": record.id, "timestamp": record.timestamp, "text": body, "path": path}
                     )

@@ -14,6 +14,7 @@ from ..api import (
     SecretError,
     UsageError,
     add_gates,
+    check_choice,
     open_all,
     open_existing,
     open_target,
@@ -231,9 +232,9 @@ def add_secret_hint(error: MemError) -> MemError:
 
 def choose_source(context: Context, source: str) -> str:
     """Return the source: the user at a terminal, otherwise an agent that may be wrong."""
-    if source and source not in SOURCES:
-        raise UsageError(f"unknown source {source!r}", f"one of: {', '.join(SOURCES)}")
-    return source or ("user" if context.is_terminal else "inferred")
+    source = source or ("user" if context.is_terminal else "inferred")
+    check_choice("source", source, SOURCES)
+    return source
 
 
 def split_list(values: list[str]) -> tuple[str, ...]:

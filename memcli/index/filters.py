@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, tzinfo
 from typing import Any, NamedTuple
 
-from ..errors import UsageError
+from ..errors import UsageError, check_choice
 from ..formats import (
     FIELDS,
     SPELLINGS,
@@ -53,8 +53,7 @@ def build_filter(
 ) -> Filter:
     """Build a filter from the words of a command line. Raises UsageError."""
     for kind in values.get("kinds", ()):
-        if kind not in KINDS:
-            raise UsageError(f"unknown kind {kind!r}", f"one of: {', '.join(KINDS)}")
+        check_choice("kind", kind, KINDS)
     for condition in values.get("conditions", ()):
         if not CONDITION.fullmatch(condition):
             raise UsageError(
@@ -63,8 +62,7 @@ def build_filter(
             )
     statuses = tuple(status.lower() for status in values.pop("statuses", ()) or ("active",))
     for status in statuses:
-        if status not in (*STATUSES, "all"):
-            raise UsageError(f"unknown status {status!r}", f"one of: {', '.join(STATUSES)}, all")
+        check_choice("status", status, (*STATUSES, "all"))
     # Without statuses there is no condition.
     if "all" in statuses:
         statuses = ()

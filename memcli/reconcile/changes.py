@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from shlex import quote
 from typing import Any, NamedTuple
 
-from ..errors import MemError, RejectedError, UsageError
+from ..errors import MemError, RejectedError, UsageError, check_choice
 from ..formats import (
     CONTROL,
     SOURCES,
@@ -285,8 +285,7 @@ def complete_draft(index: Index, draft: Draft, default_project: str | None = Non
     """
     if not draft.text:
         raise RejectedError("the memory is empty", 'write some text: mem write "…"')
-    if draft.source not in SOURCES:
-        raise UsageError(f"unknown source {draft.source!r}", f"one of: {', '.join(SOURCES)}")
+    check_choice("source", draft.source, SOURCES)
     check_type(draft.type)
     workspace = index.workspace
     # In the user's own workspace, memories of several projects live together.

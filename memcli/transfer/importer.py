@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from ..errors import MemError, RejectedError, UsageError
+from ..errors import MemError, RejectedError, UsageError, check_choice
 from ..formats import Entry, build_words_digest, count_noun, format_entry, parse_time, summarize
 from ..index import Index, IndexedEntry, open_index
 from ..reconcile import Draft, build_entry, build_path, complete_draft, write_memories
@@ -98,8 +98,8 @@ def list_formats() -> dict[str, Reader]:
 def find_format(source: Source, name: str = "") -> tuple[str, Iterator[Item]]:
     """Return the name of the source's format, and its items. Raises UsageError."""
     formats = list_formats()
-    if name and name not in formats:
-        raise UsageError(f"unknown format {name!r}", f"one of: {', '.join(sorted(formats))}")
+    if name:
+        check_choice("format", name, sorted(formats))
     # As one note, its memories would come back as a single memory.
     if not name and is_document(source):
         hint = "import the workspace, or an export to a folder or to memory.jsonl"
