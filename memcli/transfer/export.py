@@ -21,8 +21,8 @@ from ..store import (
     redact_text,
     report_progress,
 )
-from .files import FOLDERS, ZIP_ERRORS, describe_error, is_encodable, list_members, walk_folder
-from .items import BadItem, Content, Item, Source, TransferFile
+from .files import FOLDERS, ZIP_ERRORS, describe_error, list_members, walk_folder
+from .items import BadItem, Content, Item, Source, TransferFile, is_encodable
 
 LINE_ENDINGS = (".jsonl", ".ndjson")
 BLANK = b"\xef\xbb\xbf \r\n"  # the mark of UTF-8, spaces and line ends

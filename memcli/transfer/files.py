@@ -48,7 +48,7 @@ from ..store import (
     parse_excluded,
     read_file,
 )
-from .items import HEAD, BadItem, Item, ReadAgain, Source, TransferFile
+from .items import HEAD, BadItem, Item, ReadAgain, Source, TransferFile, is_encodable
 
 LARGEST_FILE = 32 * 1024 * 1024  # bytes of a note
 LARGEST_ARCHIVE = 4 * 1024 * 1024 * 1024  # bytes of all files in an archive
@@ -64,7 +64,6 @@ ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
     EOFError,
-    NotImplementedError,
     RuntimeError,
     ValueError,
 )
@@ -208,8 +207,7 @@ def find_top_folder(infos: Sequence[zipfile.ZipInfo]) -> str:
 
 def find_settings(path: str) -> str:
     """Return which settings of a vault a file has, or an empty string."""
-    names = [name for name in EXCLUDING_SETTINGS if f"/{path}".endswith(f"/{name}")]
-    return names[0] if names else ""
+    return next((name for name in EXCLUDING_SETTINGS if f"/{path}".endswith(f"/{name}")), "")
 
 
 def find_excluded(source: Source) -> dict[str, list[re.Pattern[str]]]:
@@ -228,10 +226,10 @@ def find_excluded(source: Source) -> dict[str, list[re.Pattern[str]]]:
 
 
 def is_excluded(path: str, excluded: dict[str, list[re.Pattern[str]]]) -> bool:
-    for vault, patterns in excluded.items():
-        if path.startswith(vault) and is_ignored(patterns, path[len(vault) :]):
-            return True
-    return False
+    return any(
+        path.startswith(vault) and is_ignored(patterns, path[len(vault) :])
+        for vault, patterns in excluded.items()
+    )
 
 
 def is_visible(info: zipfile.ZipInfo) -> bool:
@@ -342,8 +340,6 @@ class FilePlanner:
         self.forgotten = index.load_forgotten()
         self.purged_ids = self.workspace.read_purged_ids()
         self.has_forgotten = index.has_forgotten()
-        # Saves a query for each of thousands of files in the first import.
-        self.is_empty = not index.run("select 1 from entries limit 1").fetchone()
         self.paths: set[str] = set()
         self.folders: set[str] = set()  # of these paths
 
@@ -474,8 +470,6 @@ class FilePlanner:
 
         Raises RejectedError if it has changed since.
         """
-        if self.is_empty:
-            return False
         known = self.index.find_by_id(entry.id) if is_id(entry.id) else None
         if known is not None:
             if read_file(self.workspace, known.path) == text:
@@ -542,11 +536,3 @@ def find_missing_blocks(text: str, current: str) -> str:
 def build_draft(entry: Entry) -> Draft:
     """Return a draft to compare a memory with others."""
     return Draft(entry.body, entry.type, entry.title, project=entry.project, owner=entry.owner)
-
-
-def is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

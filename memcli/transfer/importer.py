@@ -208,14 +208,10 @@ def import_source(
         result.messages.append(f"{source.name} has no memories")
     # A file reports its encoding each time it is opened.
     result.messages += dict.fromkeys(source.messages)
-    result.rejected.sort(key=sort_rejections)
+    # `line 9` comes before `line 10`.
+    numbers = re.compile(r"\d+")
+    result.rejected.sort(key=lambda item: numbers.sub(lambda match: match[0].zfill(9), item.place))
     return result
-
-
-def sort_rejections(item: Rejection) -> list[str]:
-    """Order by place, with `line 9` before `line 10`."""
-    parts = re.split(r"(\d+)", item.place)
-    return [part.zfill(9) if part.isdigit() else part for part in parts]
 
 
 class Importer:

@@ -96,6 +96,8 @@ YES_WORDS = ("true", "1", "yes")
 # By these keys, tools mark a memory that the user deleted, or that is no longer current.
 DELETED_NAMES = ("deleted", "is_deleted", "isDeleted", "deleted_at")
 ACTIVE_NAMES = ("active", "is_active", "isActive", "valid", "enabled")
+# A memory that is not active has these, a text, tags and sources.
+INACTIVE_FIELDS = "id type title project owner source created_at updated_at metadata".split()
 SUPERSEDED_STATES = {"superseded", "obsolete", "deprecated", "replaced"}
 FADED_STATES = {"archived", "paused"}
 DATE_FORMATS = ("%Y/%m/%d", "%d.%m.%Y", "%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y")
@@ -380,21 +382,9 @@ def build_stable_id(name: str, created_at: str) -> str:
 
 def build_inactive_file(draft: Draft, status: str) -> TransferFile:
     """Return the file of a memory that its tool no longer shows."""
-    entry = Entry(
-        id=draft.id,
-        body=draft.body.strip(),
-        type=draft.type,
-        title=draft.title,
-        tags=tuple(draft.tags),
-        project=draft.project,
-        owner=draft.owner,
-        source=draft.source,
-        status=status,
-        created_at=draft.created_at,
-        updated_at=draft.updated_at,
-        sources=tuple(draft.sources),
-        metadata=draft.metadata,
-    )
+    values = {name: getattr(draft, name) for name in INACTIVE_FIELDS}
+    tags, sources = tuple(draft.tags), tuple(draft.sources)
+    entry = Entry(body=draft.body.strip(), status=status, tags=tags, sources=sources, **values)
     name = f"{build_slug(entry.title or summarize(entry.body))}-{entry.id[-6:]}".lstrip("-")
     path = f"entries/{draft.created_at[:7] or 'imported'}/{name}.md"
     return TransferFile(path, "entry", format_entry(entry), draft.created_at)
@@ -511,3 +501,11 @@ def parse_written_date(text: str) -> datetime:
     # `Thu, 01 Jan 2026 10:00:00 +0000` or `Fri Nov 27 08:30:00 2026`
     moment = parsedate_to_datetime(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -29,6 +29,7 @@ from .items import (
     build_stable_id,
     find_field,
     find_text,
+    is_encodable,
     iterate_lines,
     read_date,
 )
@@ -55,7 +56,6 @@ MESSAGE_KEYS = {
 TABLE_ENDINGS = (".csv", ".tsv")
 DELIMITERS = ",;\t|"
 MOST_NAMES = 20  # of columns in a message
-SAMPLE_ROWS = 20  # by which the column with the text is guessed
 DEEPEST_LIST = 8  # lists in lists
 MOST_DATES = 20  # unreadable dates that are named
 SQLITE_MARK = b"SQLite format 3\0"
@@ -201,7 +201,8 @@ def build_items(places: Iterable[Place], source: Source) -> Iterator[Item]:
         if not find_text(adapted):
             yield Item(place, BadItem("not a memory: it has no text (--map text=NAME)"))
             continue
-        if not is_unicode(adapted):
+        # JSON allows halves of characters.
+        if not is_encodable(json.dumps(adapted, ensure_ascii=False, default=str)):
             yield Item(place, BadItem("its text is not Unicode"))
             continue
         unread_dates: list[str] = []
@@ -223,15 +224,6 @@ def build_items(places: Iterable[Place], source: Source) -> Iterator[Item]:
     if deleted:
         count = count_noun(deleted, "memory")
         source.messages.append(f"{count} deleted in the other tool left out")
-
-
-def is_unicode(record: Record) -> bool:
-    """Return whether a record can be written. JSON allows halves of characters."""
-    try:
-        json.dumps(record, ensure_ascii=False, default=str).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def rename_columns(record: Record, columns: Mapping[str, str]) -> Record:
@@ -402,23 +394,20 @@ def read_csv(source: Source) -> Iterator[Item] | None:
     if missing:
         raise UsageError(f"{source.name} has no column {missing[0]!r}", f"it has {columns}")
     if not has_text:
-        rows = list(csv.reader(lines[: 1 + SAMPLE_ROWS], delimiter=delimiter))
+        cells = next(csv.reader(lines[skipped:], delimiter=delimiter), [])
         problem = f"{source.name} has no column with a known name: {columns}"
-        raise UsageError(problem, suggest_column(names, rows))
+        raise UsageError(problem, suggest_column(names, cells))
     return build_items(read_rows(source, names, delimiter, skipped), source)
 
 
-def suggest_column(names: list[str], rows: list[list[str]]) -> str:
-    """Return a hint that suggests the column with the longest cells."""
+def suggest_column(names: list[str], cells: list[str]) -> str:
+    """Return a hint that suggests the column whose cell has the most letters."""
     # A table without a header: `09.04.2023;Kiln 2 is cold`
     if any(name.isdecimal() or read_date(name) for name in names):
         return "its first line must name the columns"
-    longest, most = "NAME", -1
-    for number, name in enumerate(names):
-        length = sum(len(row[number]) for row in rows[1:] if number < len(row))
-        if length > most:
-            longest, most = name, length
-    return f"name the column that has the text: --map text={longest}"
+    counts = [sum(map(str.isalpha, cell)) for cell in cells]
+    _, name = max(zip(counts, names, strict=False), default=(0, "NAME"))
+    return f"name the column that has the text: --map text={name}"
 
 
 def read_rows(source: Source, names: list[str], delimiter: str, skipped: int) -> Iterator[Place]:
