@@ -255,8 +255,10 @@ def list_other_files(workspace: Workspace) -> list[str]:
     paths = [MARK, workspace.purged_path]
     if is_all_checked(workspace):
         options = ("--cached", "--others", "--exclude-standard")
-        names = run_git(workspace.root, "ls-files", "-z", *options)
-        paths += names.decode("utf-8", "surrogateescape").split("\0")[:-1]
+        # `mem status` counts the problems, also in a container without git.
+        with suppress(MemError):
+            names = run_git(workspace.root, "ls-files", "-z", *options)
+            paths += names.decode("utf-8", "surrogateescape").split("\0")[:-1]
     ignored = read_ignored_patterns(workspace)
     return [
         path

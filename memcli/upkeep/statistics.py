@@ -13,6 +13,7 @@ from ..index import Index
 from ..recall import FOLDER
 from ..reconcile import find_questions, list_inbox
 from ..store import Workspace
+from .check import find_problems
 from .lifecycle import find_fading
 
 # Ages in days, and their names.
@@ -88,7 +89,7 @@ def count_everything(index: Index) -> Statistics:
         ),
         texts=index.run("select count(*) from chunks").fetchone()[0],
         not_embedded=index.run("select count(*) from chunks where vector is null").fetchone()[0],
-        problems=index.run("select count(*) from problems").fetchone()[0],
+        problems=len(find_problems(index.workspace)),
         bytes=index.run("select coalesce(sum(size), 0) from files").fetchone()[0],
     )
 

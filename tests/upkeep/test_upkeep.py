@@ -221,8 +221,11 @@ def test_status_names_the_command_that_shows_problems_of_the_own_memory(tmp_path
     run_mem(tmp_path, "write", "Tea at four.", "--path", "tea", "--scope", "user", **home)
     (path,) = tmp_path.glob("home/.local/share/mem/entries/**/tea.md")
     path.write_text("---\ntitle: [\n---\n")
+    # As many as `mem check` lists. Two files have the same id.
+    path.with_name("milk.md").write_text("---\nid: mem_01m8h0h7p0zzzzzz\n---\n\nMilk.\n")
+    path.with_name("cow.md").write_text("---\nid: mem_01m8h0h7p0zzzzzz\n---\n\nCow.\n")
     status = run_mem(tmp_path, "status", **home)[1]
-    _, _, command = status.partition("problems   1 (mem ")
+    _, _, command = status.partition("problems   3 (mem ")
     assert run_mem(tmp_path, *command.partition(")")[0].split(), **home)[0] == 1
 
 
