@@ -47,6 +47,8 @@ SENTENCE_END = re.compile(
 LIST_MARK = re.compile(
     r"(?:#{1,6}\s+|>\s*|[-*+]\s+|\d+[.)]\s+)*(?:(?:[Tt]ags:\s*)?(?:#[^\s#,]+[\s,]*)+$)?"
 )
+# Frontmatter is part of the text only if it cannot be read.
+BROKEN_HEAD = re.compile(r"\A\ufeff?---\s*\n.*?\n---\s*\n", re.DOTALL)
 SHORT = 4  # a passage of fewer words must be a whole line
 # Many notes have the heading "## Log" or the task "- [ ] water the plants".
 SHARED_LINE = re.compile(r"\s*(?:#|[-*+] \[.\])")
@@ -98,9 +100,9 @@ def find_control_character(text: str) -> tuple[int, str] | None:
 
 def summarize(text: str, limit: int = SUMMARY_LENGTH) -> str:
     """Return the first sentence that says something, in one line."""
-    for line in text.splitlines():
+    for line in BROKEN_HEAD.sub("", text).splitlines():
         # Once, because the pattern matches an empty text and would continue inside the line.
-        content = LIST_MARK.sub("", line.strip().lstrip("\ufeff"), count=1).strip()
+        content = LIST_MARK.sub("", line.strip().lstrip("\ufeff"), count=1).strip(" |")
         if any(character.isalnum() for character in content):
             first = SENTENCE_END.split(content, maxsplit=1)[0]
             return shorten(first, limit)

@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 from functools import partial
+from threading import Thread
 from typing import Any
 
 from ..api import ChangedError, MemError, NotFoundError, UsageError, open_index, write
@@ -230,8 +231,10 @@ def open_in_editor(request: Request) -> str:
         raise NotFoundError("No program here opens files", f"open it yourself: {file}")
     environment = dict(request.workspace.context.environment)
     nothing = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
-    # In a group of its own, because Ctrl-C stops the page and not the editor. Nobody waits for it.
-    os.posix_spawn(program, [program, str(file)], environment, file_actions=nothing, setpgroup=0)
+    # In a group of its own, because Ctrl-C stops the page and not the editor.
+    command = [program, str(file)]
+    number = os.posix_spawn(program, command, environment, file_actions=nothing, setpgroup=0)
+    Thread(target=os.waitpid, args=(number, 0), daemon=True).start()
     return request.build_address("memory", id=path)
 
 

@@ -14,10 +14,10 @@ from html import escape
 from mimetypes import add_type, guess_type
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlencode, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from ..errors import MemError
-from ..formats import build_digest, build_slug
+from ..formats import build_digest, build_slug, fold_name
 from ..index import Index, IndexedEntry, open_index
 from ..search.names import NamedFile, find_named, get_named
 from ..store import Record, Workspace, find_log_folder, read_file, read_record
@@ -52,6 +52,10 @@ DONE = {
 IMAGE = '<img src="{}" alt="{}" loading="lazy">'
 add_type("image/avif", ".avif")  # not in the table of Python 3.11
 NEW_TAB = {"target": "_blank", "rel": "noreferrer noopener"}
+FIND_LINKED = """
+select path from files where path in (?, ?)
+union all select path from names join files using(file) where name = ?
+"""
 # "[[Oak#Leaves|the oak]]", "[[#Leaves]]" and "![[tree.png|300]]"
 WIKI_LINK = re.compile(r"(!?)\[\[([^\[\]|#\n]*)(?:#([^\[\]|\n]*))?(?:\|([^\[\]\n]*))?\]\]")
 # "<!-- mem:keep -->", the ids of promoted lines, and "%% for me %%" in Obsidian. They may span
@@ -134,10 +138,11 @@ def render_options(values: Iterable[str], chosen: str, nothing: str) -> list[Htm
 
 def highlight(text: str, words: Sequence[str]) -> Html:
     """Return a text with the words of a search marked."""
-    if not words:
+    # One letter would mark half of the text, and "in" every Ingrid.
+    starts = [word if len(word) > 2 else rf"{word}\b" for word in words if len(word) > 1]
+    if not starts:
         return join(text)
-    pattern = "|".join(map(re.escape, words))
-    parts = re.split(rf"(\b(?:{pattern})\w*)", text, flags=re.IGNORECASE)
+    parts = re.split(rf"(\b(?:{'|'.join(starts)})\w*)", text, flags=re.IGNORECASE)
     # Every second part is a match.
     parts[1::2] = fill_each("<mark>{}</mark>", parts[1::2])
     return join(parts)
@@ -347,10 +352,10 @@ def link_memory(request: Request, name: str, text: str) -> Html:
     return link(request.build_address("memory", id=name), text)
 
 
-def get_image_kind(path: str) -> str | None:
-    """Return the media type of an image by its name. Other files have none."""
+def get_kind(path: str) -> str:
+    """Return the media type of an image or a PDF by its name. Other files have none."""
     kind = guess_type(path, strict=False)[0] or ""
-    return kind if kind.startswith("image/") else None
+    return kind if kind.startswith(("image/", "application/pdf")) else ""
 
 
 def render_markdown(request: Request, text: str, path: str) -> Html:
@@ -412,21 +417,14 @@ def parse_wiki_link(state: "StateInline", silent: bool) -> bool:
         return True
     mark, target, section, label = match.groups(default="")
     target = target.strip()
-    token = state.push("html_inline", "", 0)
-    if mark and get_image_kind(target):
-        address = state.env["request"].build_address("file", path=target)
-        token.content = fill(IMAGE, address, label or target)
+    if mark and "image" in get_kind(target):
+        token = state.push("image", "img", 0)
+        token.attrs, token.content = {"src": quote(target)}, label or target
     else:
-        label = label or match[0].strip("![]").replace("#", " › ")
-        token.content = link(build_link(state.env, target, section), label)
+        state.push("link_open", "a", 1).attrs = {"href": f"{quote(target)}#{quote(section)}"}
+        state.push("text", "", 0).content = label or match[0].strip("![]").replace("#", " › ")
+        state.push("link_close", "a", -1)
     return True
-
-
-def build_link(place: Any, name: str, section: str) -> str:
-    """Return the address of a section of a file; without a name, of the file that is shown."""
-    anchor = f"#{build_anchor(section)}" if section else ""
-    address = place["request"].build_address("memory", id=name) if name else ""
-    return f"{address}{anchor}"
 
 
 def build_anchor(heading: str) -> str:
@@ -489,9 +487,27 @@ def render_link(renderer: Any, tokens: Any, number: int, options: Any, place: An
         attributes.update(NEW_TAB)
     else:
         name, _, section = unquote(address).partition("#")
-        path = resolve(name, place["path"]) if name else ""
-        attributes["href"] = build_link(place, path, section)
+        # Without a name, it leads to the file that is shown.
+        attributes["href"] = ""
+        if name:
+            attributes.update(find_linked(place["request"], name, place["path"]))
+        if section:
+            attributes["href"] += f"#{build_anchor(section)}"
     return str(renderer.renderToken(tokens, number, options, place))
+
+
+def find_linked(request: Request, name: str, path: str) -> dict[str, str]:
+    """Return the attributes of a link to a file."""
+    place = resolve(name, path)
+    if get_kind(name):
+        return {"href": request.build_address("file", path=place)}
+    index = open_index(request.workspace, refresh_first=False)
+    # Obsidian leaves out the folder if no other note has the name.
+    stem = name.removesuffix(".md")
+    names = (f"{resolve(stem, path)}.md", f"{stem}.md", fold_name(posixpath.basename(stem)))
+    found = index.run(FIND_LINKED, names).fetchone()
+    mark = {} if found else {"class": "missing", "title": "No note has this name"}
+    return {"href": request.build_address("memory", id=found[0] if found else place), **mark}
 
 
 def render_image(renderer: Any, tokens: Any, number: int, options: Any, place: Any) -> str:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from difflib import unified_diff
 
-from ..formats import count_noun, find_day_in_name, split_history
+from ..formats import count_noun, find_day_in_name, get_body, split_history
 from ..index import ForgottenTexts, open_index, parse_file
 from ..store import Change, Record, find_undone_numbers, read_log
 from ..upkeep.memory_history import find_events, is_about
@@ -32,6 +32,8 @@ FILES = 20  # of a command, whose texts are shown
 # Characters of a command that are shown. Their gate takes 30 ms.
 LONGEST = 50_000
 MOST_LINES = 6  # that are shown without a click; a new memory has more
+# The note of a day in a vault is a memory, and its summary is often only its heading.
+IS_DAILY_NOTE = "path glob '*[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].md'"
 Passage = tuple[str, str, str]
 """The kind of a text, the text, and the path of its file."""
 
@@ -59,19 +61,20 @@ def collect_days(request: Request) -> dict[str, list[Passage]]:
     index = open_index(workspace, with_sessions=False)
     days: dict[str, list[Passage]] = defaultdict(list)
     files = index.run(
-        "select kind, path, text from files join texts using(file)"
-        " where kind in ('history', 'note')"
+        "select iif(kind = 'history', kind, 'note'), path, text from files join texts using(file)"
+        " left join entries using(file) where kind in ('history', 'note')"
+        f" or {IS_DAILY_NOTE} and status != 'forgotten'"
     )
     for kind, path, text in files.fetchall():
         if kind == "note":
-            days[find_day_in_name(path)].append((kind, text, path))
+            days[find_day_in_name(path)].append((kind, get_body(text), path))
             continue
         for record in split_history(text):
             day = workspace.format_local(record.timestamp)
             days[day].append((kind, text[record.start : record.end].strip(), path))
     created = index.run(
         "select path, created_at, summary from entries join files using(file)"
-        " where status != 'forgotten' order by created_at"
+        f" where status != 'forgotten' and not {IS_DAILY_NOTE} order by created_at"
     )
     for path, time, summary in created.fetchall():
         days[workspace.format_local(time)].append(("memory", summary, path))

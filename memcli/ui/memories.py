@@ -4,7 +4,7 @@ import json
 import posixpath
 from typing import Any
 
-from ..formats import STATUSES, TYPES, count_noun, get_body, read_tags, split_words
+from ..formats import STATUSES, count_noun, get_body, read_tags, split_words
 from ..index import Filter, build_filter, build_sql, open_index
 from ..search.names import get_link_names
 from ..search.search import Hit, SearchOptions, search, search_workspace
@@ -47,11 +47,14 @@ def show_memories(request: Request) -> Page:
     results = show_hits(request, query) if query else show_latest(request)
     if request.get("part"):
         return Page("", results, is_part=True)
+    index = open_index(request.workspace, refresh_first=False)
+    # Notes can have types of their own.
+    types = [kind for (kind,) in index.run("select distinct type from entries order by type")]
     content = fill_file(
         "memories",
         workspace=request.number,
         query=query,
-        types=render_options(["", *TYPES], request.get("type"), "Any type"),
+        types=render_options(["", *types], request.get("type"), "Any type"),
         statuses=render_options(["", *STATUSES[1:], "all"], request.get("status"), "Active"),
         tag=request.get("tag"),
         results=results,
@@ -99,10 +102,9 @@ def show_hits(request: Request, query: str) -> Content:
     more = None
     # The weak hits come after all good ones.
     if result.weak and len(rows) < HITS:
-        label = "weak match" if result.weak == 1 else "weak matches"
         values = {name: request.get(name) for name in ("q", "type", "status", "tag")}
         address = request.build_address("memories", **values, weak=len(rows) + result.weak)
-        more = link_button(address, f"Show {result.weak:,} {label}")
+        more = link_button(address, f"Show {count_noun(result.weak, 'weak hit')}")
     return [render_messages(result.messages), hits, more]
 
 
@@ -283,6 +285,8 @@ def render_properties(request: Request, file: OpenFile) -> list[Html]:
         text = describe_value(value)
         if name.endswith("_at"):
             text = request.workspace.format_local(text, MINUTE) or text
+        if "[[" in text:
+            text = render_markdown(request, text, file.path)
         rows.append(fill("<div><dt>{}</dt><dd>{}</dd></div>", name, text))
     return rows
 

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from glob import escape
 from hmac import compare_digest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from mimetypes import add_type, guess_type
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from ..api import Context, MemError, NotFoundError, UsageError, add_gates, open_all
@@ -33,7 +34,7 @@ from .edit import (
     undo_command,
     write_memory,
 )
-from .html import Page, Request, build_error_page, get_image_kind, get_status, render_page
+from .html import Page, Request, build_error_page, get_kind, get_status, render_page
 from .journal import show_changes, show_days, show_history, show_insights
 from .memories import show_memories, show_memory
 
@@ -41,13 +42,9 @@ ADDRESS = "127.0.0.1"
 MOST_BYTES = 4 << 20  # of a request
 WAIT_SECONDS = 30  # for a caller that says nothing
 STATIC = Path(__file__).with_name("static")
-KINDS = {
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-    ".woff2": "font/woff2",
-}
-FILES = {path.name: KINDS[path.suffix] for path in STATIC.iterdir() if path.suffix in KINDS}
+# Python 3.11 does not know it.
+add_type("font/woff2", ".woff2")
+FILES = {path.name: guess_type(path.name)[0] or "" for path in STATIC.iterdir()}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self';"
     " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -68,27 +65,24 @@ IMAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 LARGEST_IMAGE = 32 << 20  # bytes
 
 
-class Image(NamedTuple):
-    """An image of the workspace."""
-
-    data: bytes
-    kind: str
+Image = tuple[bytes, str]
+"""An image or PDF of the workspace, and its media type."""
 
 
 def read_image(request: Request) -> Image:
     """Return an image of the workspace. Raises NotFoundError or OutsideError."""
     root, path = request.workspace.root, request.get("path")
     file = locate(root, path)
-    if not file.is_file() and "/" not in path:
-        # Obsidian finds an embedded image by its name alone.
-        for other in root.rglob(escape(path)):
+    if not file.is_file():
+        # Obsidian finds an image by its name alone.
+        for other in root.rglob(escape(file.name)):
             if other.is_file():
                 file = locate(root, other.relative_to(root).as_posix())
-    # Only images, so that the address of a picture cannot show the text of another file unmasked.
-    kind = get_image_kind(path)
-    if kind is None or not file.is_file() or file.stat().st_size > LARGEST_IMAGE:
+    # Nothing else, so that the address of a picture cannot show the text of another file unmasked.
+    kind = get_kind(path)
+    if not kind or not file.is_file() or file.stat().st_size > LARGEST_IMAGE:
         raise NotFoundError(f"no image {path!r}")
-    return Image(file.read_bytes(), kind)
+    return file.read_bytes(), kind
 
 
 View = Callable[[Request], Page | Image | str]
@@ -275,9 +269,10 @@ def build_answer(view: View, request: Request) -> Answer:
         result = build_error_page(request, error)
     if isinstance(result, str):
         return 303, b"", {"Location": result}
-    if isinstance(result, Image):
-        headers = {"Content-Type": result.kind, "Content-Security-Policy": IMAGE_POLICY}
-        return 200, result.data, headers
+    if isinstance(result, tuple):
+        data, kind = result
+        headers = {"Content-Type": kind, "Content-Security-Policy": IMAGE_POLICY}
+        return 200, data, headers
     seconds = result.cache_seconds
     headers = {"Cache-Control": f"private, max-age={seconds}"} if seconds else {}
     return result.status, render_page(request, result).encode("utf-8", "replace"), headers

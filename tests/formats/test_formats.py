@@ -225,6 +225,8 @@ def test_a_summary_is_the_first_sentence_that_says_something() -> None:
     assert summarize("---\n\n# Title\n\nText.") == "Title"
     assert summarize("- [ ] Buy milk. Then bread.") == "[ ] Buy milk."
     assert summarize("#tree/oak #garden\n\nTags: #a, #b\nPrune it. #now") == "Prune it."
+    assert summarize("---\ntitle: a: b\n---\nThe server moves.\n\n---\n") == "The server moves."
+    assert summarize("| host | port |\n|---|---|\n| db1 | 5432 |") == "host | port"
     assert summarize("") == ""
 
 

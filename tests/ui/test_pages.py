@@ -14,6 +14,7 @@ import pytest
 from memcli.api import list_memories, write
 from memcli.context import CommonOptions
 from memcli.formats.text import build_digest
+from memcli.index import open_index
 from memcli.reconcile.edit import replace_passage
 from memcli.store.workspace import Workspace
 from memcli.ui import edit
@@ -47,6 +48,10 @@ def test_templates_escape_their_values() -> None:
     assert highlight("Deploy <staging>", ["deploy", "stag"]) == (
         "<mark>Deploy</mark> &lt;<mark>staging</mark>&gt;"
     )
+    assert highlight("Is Ingrid in?", ["is", "i", "in"]) == (
+        "<mark>Is</mark> Ingrid <mark>in</mark>?"
+    )
+    assert highlight("a b", ["a"]) == "a b"
 
 
 @pytest.mark.parametrize(
@@ -60,13 +65,17 @@ def test_templates_escape_their_values() -> None:
         ("`x`", "<code>x</code>"),
         ("[site](https://a.example)", 'target="_blank" rel="noreferrer noopener"'),
         ("[b](../b%20c.md#Two words)", None),
-        ("[b](<../b c.md#two-words>)", 'href="memory?id=b+c.md#text-two-words"'),
-        ("[[Oak#Leaves|the oak]]", '<a href="memory?id=Oak#text-leaves">the oak</a>'),
-        ("![[tree.png]]", 'src="file?path=tree.png"'),
+        ("[b](<../b c.md#two-words>)", 'href="memory?id=b+c.md#text-two-words" class="missing"'),
+        ("[[Oak#Leaves|the oak]]", '<a href="memory?id=entries%2FOak.md#text-leaves">the oak</a>'),
+        ("[oak](Oak.md)", '<a href="memory?id=entries%2FOak.md">oak</a>'),
+        ("[[no: oak]]", '<a href="memory?id=notes%2Fno%3A+oak" class="missing" title='),
+        ("[[#Plan]]", '<a href="#text-plan"> › Plan</a>'),
+        ("[[contract.pdf]]", '<a href="file?path=notes%2Fcontract.pdf">contract.pdf</a>'),
+        ("![[tree.png]]", 'src="file?path=notes%2Ftree.png" alt="tree.png"'),
         ("![a tree](tree.png)", 'src="file?path=notes%2Ftree.png" alt="a tree"'),
         ("![x](http://a.example/t.png)", '<a href="http://a.example/t.png"'),
         ("[x](javascript:alert(1))", "<p>[x](javascript:alert(1))</p>"),
-        ("[[javascript:alert(1)]]", 'href="memory?id=javascript%3Aalert%281%29"'),
+        ("[[javascript:alert(1)]]", 'href="memory?id=notes%2Fjavascript%3Aalert%281%29"'),
         ("a ==**b** c== %% mine %%", "<p>a <mark><strong>b</strong> c</mark> </p>"),
         ("if a==b or c==d: 5%% and 6%%", "<p>if a==b or c==d: 5%% and 6%%</p>"),
         ("> [!warning]- Two *words*\n> text", "<p><b>Two <em>words</em></b><br />\ntext"),
@@ -75,8 +84,10 @@ def test_templates_escape_their_values() -> None:
         ("|a|\n|-|\n|b|", "<td>b</td>"),
     ],
 )
-def test_markdown(text: str, html: str | None) -> None:
-    rendered = render_markdown(Request("memory"), text, "notes/a.md")
+def test_markdown(workspace: Workspace, text: str, html: str | None) -> None:
+    put(workspace, "entries/Oak.md", "Oaks are old.\n")
+    open_index(workspace)
+    rendered = render_markdown(Request("memory", {}, [workspace]), text, "notes/a.md")
     assert html is None or html in rendered
     assert "<img" not in rendered or 'src="file?' in rendered
 
@@ -101,11 +112,11 @@ def test_weak_hits_are_shown_after_a_click(client: Client, workspace: Workspace)
         shown = client.get(f"memories?q={query}&type=fact")
         assert shown.count('class="row"') == hits
         assert ("No good match." in shown) is (hits == 0)
-        link = re.search(r'href="([^"]*)">Show (\d+) weak matches<', shown)
+        link = re.search(r'href="([^"]*)">Show (\d+) weak hits<', shown)
         assert link and "type=fact" in link[1]
         shown = client.get(unescape(link[1]))
         assert shown.count('class="row"') == hits + int(link[2]) == 21
-        assert "weak match" not in shown
+        assert "weak hit" not in shown
     assert "Nothing found." in client.get("memories?q=shoes&type=episode")
 
 
@@ -172,11 +183,13 @@ def test_edit_keeps_the_style_of_the_file(client: Client, workspace: Workspace) 
     assert file.read_text() == f"{head[:-4]}{stamp}---\nPort 7654.\n\n\n"
 
 
-def test_tags_in_the_text_of_a_note_stay_there(tmp_path: Path) -> None:
+def test_notes_of_a_vault(tmp_path: Path) -> None:
     vault = tmp_path / "vault"
     note = vault / "Pears.md"
     (vault / ".obsidian").mkdir(parents=True)
     note.write_text("---\ntags: ['a']\n---\n#trees\nPrune.\n")
+    diary = "---\ntype: diary\nabout: '[[Pears]]'\n---\n# 2026-11-24\n\n## Log\n\n- Frost.\n"
+    (vault / "2026-11-24.md").write_text(diary)
     assert run_mem(vault, "init", ".")[0] == 0
     context = make_context(vault)._replace(common=CommonOptions())
     with serve(context) as client:
@@ -184,6 +197,10 @@ def test_tags_in_the_text_of_a_note_stay_there(tmp_path: Path) -> None:
         assert 'name="tags" value="a"' in page
         form = {"title": "Pears", "text": "#trees\nPrune.", "tags": "a, b"}
         assert save(client, "Pears.md", **form)[0] == 303
+        assert "<li>Frost.</li>" in client.get("days") and "type: diary" not in client.get("days")
+        link = '<dt>about</dt><dd><p><a href="memory?id=Pears.md">Pears</a>'
+        assert link in client.get("memory?id=2026-11-24.md")
+        assert '<option value="diary">Diary' in client.get("memories")
     assert note.read_text() == "---\ntags: ['a', b]\n---\n#trees\nPrune.\n"
 
 
@@ -533,6 +550,14 @@ def test_open_in_editor(
             break
         client.get("changes")
     assert opened.read_text() == str(workspace.root / path)
+    # The page waits for the program, so no zombie stays.
+    for _ in range(200):
+        states = subprocess.run(["ps", "-A", "-o", "stat=,comm="], stdout=-1, text=True).stdout
+        if not re.search(r"(?m)^Z\S* +opener", states):
+            break
+        client.get("changes")
+    else:
+        raise AssertionError(states)
     monkeypatch.setattr(edit.shutil, "which", lambda name: None)
     assert client.send(f"{client.base}open", {"id": path})[0] == 404
     assert client.send(f"{client.base}open", {"id": "../../etc/passwd"})[0] == 404

@@ -125,7 +125,6 @@ def test_serves_only_images_of_the_workspace(
 def test_serves_static_files_only(client: Client) -> None:
     assert client.send(client.base + "page.js")[0] == 200
     for name in (
-        "inter-OFL.txt",
         "document.html",
         "../server.py",
         "static/page.js",
@@ -156,6 +155,9 @@ def test_images_do_nothing_alone(client: Client, workspace: Workspace) -> None:
         assert (status, headers["Content-Type"]) == (200, "image/svg+xml")
         assert text.startswith("<svg")
         assert "sandbox" in headers["Content-Security-Policy"]
+    put(workspace, "papers/contract.pdf", "%PDF-1.4")
+    _, text, headers = client.send(f"{client.base}file?path=entries/contract.pdf")
+    assert (text, headers["Content-Type"]) == ("%PDF-1.4", "application/pdf")
 
 
 def test_page_survives_its_workspace(client: Client, workspace: Workspace) -> None:
