@@ -38,7 +38,7 @@ HISTORY_FIELDS = ("id", "timestamp", "text", "path", "undo")
 def run_undo(
     context: Context,
     number: Annotated[
-        int, Argument(help="The number of the command; default: the last command.")
+        int, Argument(help="The number of the command; default: your last command.")
     ] = 0,
     list_: Annotated[bool, Option("--list", help="List the commands in the undo log.")] = False,
     limit: Annotated[
@@ -91,7 +91,15 @@ def run_undo(
     lines = [f"{action} {shown.number} ({shown.command}): {text}"]
     if not done.paths:
         lines.append("  nothing changed: its files were reverted or deleted already")
-    return Result(data, lines, messages=find_other_half(context, workspace, shown, redo))
+    messages = find_other_half(context, workspace, shown, redo)
+    since = [
+        f"{item.number} ({item.command})"
+        for item in records
+        if item.number > record.number and item.actor == "hook" and item.number not in undone
+    ]
+    if since and not number and not redo:
+        messages.append(f"mem has changed something since then, which stays: {', '.join(since)}")
+    return Result(data, lines, messages=messages)
 
 
 def find_other_half(
@@ -170,6 +178,9 @@ def choose_record(records: list[Record], undone: set[int], number: int, redo: bo
         chosen = [record for record in records if record.number == number]
         if not chosen:
             raise NotFoundError(f"no command {number} in the undo log", LIST_COMMANDS)
+        if chosen[0].command == "sync":
+            problem = f"cannot undo {number} (sync): other machines have its memories too"
+            raise RejectedError(problem, "to hide a memory that it brought: mem forget ID")
     elif redo:
         # An undo of an undo is a redo already, so it is not redone.
         undos = {record.number for record in records if record.undoes}

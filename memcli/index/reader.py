@@ -257,8 +257,8 @@ def pass_gate(
     """
     text, hidden = forgotten.hide(cutting.remove_embedded_data(text))
     parsed.hidden += hidden
-    # A conversation keeps what was said, so a person has nothing to do.
-    if hidden and parsed.kind != "session":
+    # mem wrote the history and the conversations before, so a person has nothing to do.
+    if hidden and parsed.kind not in ("session", "history"):
         reason = "repeats a forgotten memory: hidden in every output"
         parsed.problems.append(Problem(line or 1, reason, "forgotten"))
     findings = scan(text, personal=workspace.settings["secrets.personal"])

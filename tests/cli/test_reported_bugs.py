@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from memcli.store import Replace, commit_one
 from tests.helpers import get_process_environment, make_workspace, put, run_mem
 
 
@@ -191,3 +192,24 @@ def test_imported_conversations_of_a_shared_project_are_learned(tmp_path: Path) 
     assert "Always run test first." in run_mem(project, "consolidate", "--all", **home)[1]
     entries = json.loads(run_mem(project, "ls", "--json", **home)[1])["entries"]
     assert {entry["project"] for entry in entries} == {"shop"} and len(entries) == 3
+
+
+def test_an_undo_says_that_it_reverts_no_sync(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    run_mem(tmp_path, "write", "I like coffee.", "--source", "user")
+    commit_one(workspace, "sync", [Replace(".gitattributes", None, "x\n")], actor="hook")
+    assert "2 (sync): other machines have its memories too" in run_mem(tmp_path, "undo", "2")[2]
+    _, out, err = run_mem(tmp_path, "undo")
+    assert out.startswith("Undone 1 (write)")
+    assert "which stays: 2 (sync)" in err
+
+
+def test_a_forgotten_sentence_in_the_history_is_no_problem(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    text = "The launch code of the rocket is banana split."
+    memory_id = json.loads(run_mem(tmp_path, "write", text, "--source", "user", "--json")[1])["id"]
+    run_mem(tmp_path, "history", "--add", text)
+    assert run_mem(tmp_path, "forget", memory_id)[0] == 0
+    assert run_mem(tmp_path, "check")[0] == 0
+    put(workspace, "notes/2026-11-28.md", f"[09:00] {text}\n")
+    assert "repeats a forgotten memory" in run_mem(tmp_path, "check")[1]
