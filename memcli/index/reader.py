@@ -291,6 +291,7 @@ def read_entry_file(
     if entry.id in forgotten.purged_ids and entry.id != parsed.path:
         end = "mem tend deletes it" if workspace.is_trusted else "mem trust deletes it"
         parsed.problems = [Problem(1, f"was purged: {end}", "purged")]
+        parsed.hidden = 1  # it is read again if another purge, or none, is received
         return
     if not workspace.is_trusted:
         entry = distrust_entry(entry)

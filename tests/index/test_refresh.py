@@ -292,3 +292,15 @@ def test_conversations_may_be_left_for_the_next_refresh(tmp_path: Path) -> None:
     paths = "select path from files order by path"
     assert index.run(paths).fetchall() == [("entries/kiln.md",)]
     assert open_index(workspace).run(paths).fetchall()[-1] == ("sessions/s1/session.jsonl",)
+
+
+def test_a_memory_returns_if_its_purge_was_reverted_before_it_was_carried_out(
+    tmp_path: Path,
+) -> None:
+    workspace = make_workspace(tmp_path)
+    index = open_index(workspace)
+    put(workspace, "entries/a.md", "---\nid: mem_01kajd3v7m4kq7tz\n---\n\nDark mode.\n")
+    for text in ("mem_01kajd3v7m4kq7tz 2026-11-28T00:00:00Z\n", ""):
+        put(workspace, "purged.txt", text)
+        index.refresh()
+        assert_like_new(workspace, index)
