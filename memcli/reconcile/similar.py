@@ -258,7 +258,7 @@ def has_sequence(words: Sequence[str], wanted: Sequence[str], *, but_not: bool =
     """Return whether words contain others one after the other; with `but_not` not negated ones."""
     length = len(wanted)
     return any(
-        list(words[start : start + length]) == list(wanted)
+        words[start : start + length] == wanted
         and not (but_not and start and words[start - 1] in NEGATIONS)
         for start in range(len(words) - length + 1)
     )

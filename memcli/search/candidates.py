@@ -267,17 +267,22 @@ def find_changes(
             for row, other in ((rows[first], second), (rows[second], first)):
                 margin -= max([*row[:other], *row[other + 1 :], USUAL_COSINE])
             margin += SIGN_BONUS * bool(CHANGE.search(later.passage.text))
-            margin += SIGN_BONUS * bool(find_stems(earlier) & find_stems(later))
-            if margin >= best_margin and is_later(later, earlier):
+            common, shared_lines = compare_texts(earlier.passage.text, later.passage.text)
+            margin += SIGN_BONUS * bool(common)
+            # Notes that only have the lines of a template in common are about two things.
+            is_related = common or not shared_lines
+            if margin >= best_margin and is_related and is_later(later, earlier):
                 best_margin, best = margin, later
         if best is not None:
             changes.append((earlier, best))
     return changes
 
 
-def find_stems(candidate: Candidate) -> set[str]:
-    """Return the telling words of a text."""
-    return {stem_word(word) for word in find_content_words(candidate.passage.text)}
+def compare_texts(first: str, second: str) -> tuple[set[str], set[str]]:
+    """Return the telling words that two texts share, and their common lines, which do not count."""
+    ours, theirs = set(first.splitlines()), set(second.splitlines())
+    words = [find_content_words("\n".join(lines)) for lines in (ours - theirs, theirs - ours)]
+    return set(map(stem_word, words[0])) & set(map(stem_word, words[1])), ours & theirs - {""}
 
 
 def is_replacement(later: Candidate, earlier: Candidate) -> bool:

@@ -171,10 +171,6 @@ def find_due_fading(workspace: Workspace) -> list[FadingEntry]:
     return fading
 
 
-def fade_due(workspace: Workspace, fading: Sequence[FadingEntry]) -> None:
-    mark_faded(workspace, fading, actor="hook")
-
-
 def is_sent(workspace: Workspace) -> bool:
     """Return whether git carries the workspace to other machines."""
     repository = find_repository(workspace.root)

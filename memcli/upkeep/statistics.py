@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -73,6 +74,10 @@ def count_everything(index: Index) -> Statistics:
             " group by 1 order by 2 desc, 1"
         )
 
+    texts, not_embedded, size = index.run(
+        "select count(*), count(*) - count(vector), (select coalesce(sum(size), 0) from files)"
+        " from chunks"
+    ).fetchone()
     now = index.workspace.now
     # Thirty days for each month, because the exact day does not matter for a chart.
     first_month = format_time(now - timedelta(days=30 * (MONTHS - 1)))[:7]
@@ -87,23 +92,24 @@ def count_everything(index: Index) -> Statistics:
             " group by 1 order by 1",
             (first_month,),
         ),
-        texts=index.run("select count(*) from chunks").fetchone()[0],
-        not_embedded=index.run("select count(*) from chunks where vector is null").fetchone()[0],
+        texts=texts,
+        not_embedded=not_embedded,
         problems=len(find_problems(index.workspace)),
-        bytes=index.run("select coalesce(sum(size), 0) from files").fetchone()[0],
+        bytes=size,
     )
 
 
 def count_ages(index: Index) -> dict[str, int]:
     """Return how many active memories are at most so old, each counted once."""
-    ages = dict.fromkeys([*(name for _, name in AGES), OLDER], 0)
     limits = [
         (format_time(index.workspace.now - timedelta(days=days)), name) for days, name in AGES
     ]
-    for (created_at,) in index.run("select created_at from entries where status = 'active'"):
-        # Stored times sort as texts.
-        ages[next((name for limit, name in limits if created_at >= limit), OLDER)] += 1
-    return {name: number for name, number in ages.items() if number}
+    # Stored times sort as texts.
+    ages = Counter(
+        next((name for limit, name in limits if created_at >= limit), OLDER)
+        for (created_at,) in index.run("select created_at from entries where status = 'active'")
+    )
+    return {name: ages[name] for _, name in (*AGES, (0, OLDER)) if name in ages}
 
 
 def count_pending(index: Index) -> Pending:

@@ -38,10 +38,10 @@ from ..store import (
     prune_log,
 )
 from .lifecycle import (
-    fade_due,
     find_due_fading,
     find_due_promotions,
     find_outdated_lines,
+    mark_faded,
     promote_due,
     update_lines,
 )
@@ -191,26 +191,29 @@ def purge(workspace: Workspace, _: Sequence[str]) -> None:
     commit(workspace, "tend", [])  # deletes what another machine purged
 
 
-def find_leftovers(workspace: Workspace) -> Sequence[str]:
-    return scan_workspace(workspace).leftovers
-
-
-def clean_up(workspace: Workspace, _: Sequence[str]) -> None:
-    remove_leftovers(workspace)
-
-
 # In this order, because conversations bring memories that later steps promote, and lines are added
 # to MEMORY.md before it is shortened.
 STEPS = (
     Step("purge", "memory", "deleted, as on another machine", find_pending_purges, purge, True),
     Step("consolidate", "conversation", "", find_due_conversations, consolidate_due),
     Step("page", "line", "of MEMORY.md updated", find_outdated_lines, update_lines),
-    Step("decay", "memory", "faded", find_due_fading, fade_due),
+    Step(
+        "decay",
+        "memory",
+        "faded",
+        find_due_fading,
+        lambda workspace, fading: mark_faded(workspace, fading, actor="hook"),
+    ),
     Step("promote", "memory", "promoted to MEMORY.md", find_due_promotions, promote_due),
     Step("rollup", "month", "of episodes summarized", find_old_months, roll_up_months),
     Step("shorten", "page", "", find_long_page, shorten_due),
     Step("inbox", "memory", "deleted from the inbox after 90 days", find_old_inbox, delete_inbox),
     Step(
-        "leftovers", "temporary file", "of killed commands deleted", find_leftovers, clean_up, True
+        "leftovers",
+        "temporary file",
+        "of killed commands deleted",
+        lambda workspace: scan_workspace(workspace).leftovers,
+        lambda workspace, _: remove_leftovers(workspace),
+        True,
     ),
 )

@@ -55,6 +55,19 @@ def test_a_text_that_speaks_of_a_change_marks_the_older_memory(tmp_path: Path) -
     assert [(hit.id, hit.newer) for hit in hits if hit.newer] == [(OLD, NEW)]
 
 
+def test_notes_of_one_template_need_another_common_word(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    note = "# {}\n\n## Summary\n\n{}\n\n## Why I read it\n\nRecommended by a friend.\n"
+    trees = "Nine strangers are drawn together by trees."
+    put_entry(workspace, OLD, "2026-01-02", note.format("The Overstory", trees))
+    statues = "A man lives in a house of statues and writes journals."
+    put_entry(workspace, NEW, "2026-02-02", note.format("Piranesi", statues))
+    assert not any(hit.newer for hit in find(workspace, "Which book is about trees?"))
+    felled = "The trees of the strangers are felled in the end."
+    put_entry(workspace, NEW, "2026-02-02", note.format("Overstory, again", felled))
+    assert find(workspace, "Which book has strangers drawn together?")[0].newer == NEW
+
+
 def test_a_memory_comes_before_the_record_that_repeats_it(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     put_entry(workspace, OLD, "2026-01-02", "The staging database listens on port 6543.")
