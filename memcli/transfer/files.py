@@ -67,7 +67,6 @@ ZIP_ERRORS = (
     RuntimeError,
     ValueError,
 )
-SYSTEM_FOLDERS = ("__MACOSX",)
 # The folder of each kind of file in a standard workspace. Other kinds are at the top.
 FOLDERS = {"entry": "entries/", "note": "notes/", "session": "sessions/", "inbox": "inbox/"}
 # Where a record of the history or a note begins.
@@ -238,7 +237,7 @@ def is_visible(info: zipfile.ZipInfo) -> bool:
     parts = info.filename.split("/")
     is_hidden = any(part.startswith(".") and part.strip(".") for part in parts)
     # A folder ends with a slash. A damaged archive has files without a name.
-    return bool(parts[-1]) and not is_hidden and parts[0] not in SYSTEM_FOLDERS
+    return bool(parts[-1]) and not is_hidden and parts[0] != "__MACOSX"
 
 
 def read_name(info: zipfile.ZipInfo) -> str:

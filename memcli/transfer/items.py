@@ -48,7 +48,10 @@ BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 TEXT = "text"
-TEXT_NAMES = ("content", "memory", "text", "body", "note", "fact", "observation", "statement")
+TEXT_NAMES = (
+    *("content", "memory", "text", "body", "note", "fact", "observation", "statement"),
+    "conversations_memory",  # of Claude.ai
+)
 # Names that tools give to the fields, in addition to the spellings in files. A tool's `source` and
 # `trust` are metadata: an imported record is not the user's word.
 TOOL_NAMES = {

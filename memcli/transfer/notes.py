@@ -164,11 +164,7 @@ def read_members(
 
 def read_store(source: Source, formats: dict[str, Reader]) -> Iterator[Item] | None:
     """Return the memories in a file between the notes, or None if it has none."""
-    for read in formats.values():
-        items = read(source)
-        if items is not None:
-            return items
-    return None
+    return next(filter(None, (read(source) for read in formats.values())), None)
 
 
 def read_note(source: Source, member: Member, report: Report, *, is_okf: bool) -> Iterator[Item]:

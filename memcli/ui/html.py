@@ -498,13 +498,13 @@ def render_link(renderer: Any, tokens: Any, number: int, options: Any, place: An
 
 def find_linked(request: Request, name: str, path: str) -> dict[str, str]:
     """Return the attributes of a link to a file."""
+    name = name.removesuffix(".md")
     place = resolve(name, path)
     if get_kind(name):
         return {"href": request.build_address("file", path=place)}
     index = open_index(request.workspace, refresh_first=False)
     # Obsidian leaves out the folder if no other note has the name.
-    stem = name.removesuffix(".md")
-    names = (f"{resolve(stem, path)}.md", f"{stem}.md", fold_name(posixpath.basename(stem)))
+    names = (f"{place}.md", f"{name}.md", fold_name(posixpath.basename(name)))
     found = index.run(FIND_LINKED, names).fetchone()
     mark = {} if found else {"class": "missing", "title": "No note has this name"}
     return {"href": request.build_address("memory", id=found[0] if found else place), **mark}

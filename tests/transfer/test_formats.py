@@ -545,6 +545,7 @@ def test_a_single_file_is_a_note_only_if_it_can_be_one(
 
 def test_a_named_format_makes_no_note_of_another_file(workspace: Workspace, tmp_path: Path) -> None:
     folder = build_files(tmp_path / "vault", {"a.md": "One.\n", "settings.json": '{"zoom": 2}\n'})
+    (folder / "memories.json").write_text('[{"conversations_memory": "Ana has a dog."}]')
     result = import_source(workspace, open_source(folder, "vault"), format_name="markdown")
-    assert result.imported == {"entry": 1}
+    assert result.imported == {"entry": 2}
     assert result.messages == ["1 other file left out: settings.json"]

@@ -1,5 +1,6 @@
 """The views show what the memory says, and the actions change it."""
 
+import os
 import re
 import signal
 import subprocess
@@ -65,7 +66,7 @@ def test_templates_escape_their_values() -> None:
         ("`x`", "<code>x</code>"),
         ("[site](https://a.example)", 'target="_blank" rel="noreferrer noopener"'),
         ("[b](../b%20c.md#Two words)", None),
-        ("[b](<../b c.md#two-words>)", 'href="memory?id=b+c.md#text-two-words" class="missing"'),
+        ("[b](<../b c.md#two-words>)", 'href="memory?id=b+c#text-two-words" class="missing"'),
         ("[[Oak#Leaves|the oak]]", '<a href="memory?id=entries%2FOak.md#text-leaves">the oak</a>'),
         ("[oak](Oak.md)", '<a href="memory?id=entries%2FOak.md">oak</a>'),
         ("[[no: oak]]", '<a href="memory?id=notes%2Fno%3A+oak" class="missing" title='),
@@ -552,8 +553,10 @@ def test_open_in_editor(
     assert opened.read_text() == str(workspace.root / path)
     # The page waits for the program, so no zombie stays.
     for _ in range(200):
-        states = subprocess.run(["ps", "-A", "-o", "stat=,comm="], stdout=-1, text=True).stdout
-        if not re.search(r"(?m)^Z\S* +opener", states):
+        states = subprocess.run(
+            ["ps", "-A", "-o", "ppid=,stat=,comm="], stdout=-1, text=True
+        ).stdout
+        if not re.search(rf"(?m)^ *{os.getpid()} Z\S* +opener", states):
             break
         client.get("changes")
     else:
