@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 from typer import Argument, Option
@@ -171,6 +172,11 @@ def choose_git(
         if shared:
             raise UsageError("there is no git repository to share it in", "git init")
         return ""
+    if shared and (place.root / ".git").exists() and place.repository.top.resolve() != place.root:
+        raise RejectedError(
+            f"{place.root} is a git repository of its own, so another one cannot contain it",
+            f"to commit it with the code, not sync it: rm -rf {quote(str(place.root / '.git'))}",
+        )
     if private or shared:
         return "shared" if shared else "private"
     if not can_ask and not yes and place.has_remote:

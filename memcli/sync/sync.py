@@ -302,6 +302,8 @@ class Exchange:
                 f"{name} has its notes in other folders than this memory",
                 "clone it instead: git clone ADDRESS; cd FOLDER; mem trust; mem sync",
             )
+        if base == self.repository.empty_tree:
+            self.result.messages = [f"{name} began as another memory: both are one memory now"]
 
     def check_names(self, target: str) -> None:
         """Raise RejectedError if this disk cannot have all files of a commit.

@@ -170,3 +170,11 @@ def test_a_few_notes_are_read_in_place_only_if_the_user_agrees(
     assert ("Read them where they are" in output) == bool(answer)
     assert (tmp_path / "mem.yaml").exists() == is_vault
     assert (tmp_path / "memory/mem.yaml").exists() != is_vault
+
+
+def test_a_memory_that_syncs_by_itself_is_not_shared_with_the_code(shop: Path) -> None:
+    assert run_init(shop, "", "--private")[0] == 0
+    (shop / "memory/.git").mkdir()
+    code, output = run_init(shop, "", "--shared")
+    assert code == 5
+    assert "a git repository of its own" in output
