@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from ..agents.quick import build_places
 from ..api import CommonOptions, Context, open_all
-from ..formats import format_time
 from ..recall import Shown, build_action_context
 from .main import run
 from .terminal import Result
@@ -102,14 +101,15 @@ def run_step(context: Context, command: str) -> str:
 
 def show_reminder(context: Context, command: str) -> str:
     """Return what the hook answers before a tool call."""
-    places, tokens = build_places(open_all(context))
+    workspaces = open_all(context)
+    places, tokens = build_places(workspaces)
     return build_action_context(
         places,
         str(context.folder),
         {"command": command},
         Shown("", {}),
         tokens=tokens,
-        now=format_time(context.now),
+        now=workspaces[0].stamp,
     )
 
 

@@ -370,7 +370,7 @@ def find_loss(before: str, after: str) -> str:
         return "it has a conflict marker"
     if len(after.encode("utf-8", "replace")) >= len(before.encode("utf-8", "replace")):
         return "the new text is not shorter"
-    if list(find_promoted_lines(before)) != list(find_promoted_lines(after)):
+    if find_promoted_lines(before) != find_promoted_lines(after):
         return "a promoted line would change"
     if any(block not in after for block in KEEP.findall(before)):
         return "a protected block would change"

@@ -79,10 +79,10 @@ class PageError(ValueError):
     """A marker of the page has no partner."""
 
 
-def find_promoted_lines(page: str) -> Iterator[tuple[str, str]]:
-    """Yield the id and the statement of every promoted line, also of protected ones."""
-    for match in filter(None, map(PROMOTED_LINE.fullmatch, page.splitlines())):
-        yield match["id"], match["statement"]
+def find_promoted_lines(page: str) -> dict[str, str]:
+    """Return the id and the statement of every promoted line, also of protected ones."""
+    matches = filter(None, map(PROMOTED_LINE.fullmatch, page.splitlines()))
+    return {match["id"]: match["statement"] for match in matches}
 
 
 def list_promoted_lines(page: str) -> list[PromotedLine]:

@@ -64,11 +64,7 @@ class IndexedEntry(NamedTuple):
         return HIDDEN_MARK in self.summary
 
 
-COLUMNS = (
-    "path, id, type, title, tags, aliases, key, project, owner, source, trust, confidence,"
-    " strength, pinned, status, superseded_by, conflicts_with, created_at, updated_at,"
-    " expires_at, forgotten_at, reason, files, summary"
-)
+COLUMNS = ", ".join(IndexedEntry._fields)
 LISTS = (4, 5, 16, 22)  # columns with JSON lists
 PINNED = 13
 

@@ -180,7 +180,9 @@ def open_embedder(cache: Path | None, *, is_bulk: bool) -> Embedder:
     """
     file = get_model_file(cache)
     tokenizer = open_tokenizer()
-    session = open_prepared_session(file, cache, is_bulk) or open_session(file, is_bulk=is_bulk)
+    session = open_prepared_session(file, cache, is_bulk) or open_session(
+        file, is_bulk, optimize=is_bulk
+    )
     return Embedder(session, tokenizer, is_bulk=is_bulk)
 
 
@@ -277,9 +279,9 @@ def open_tokenizer() -> Any:
     return tokenizer
 
 
-def open_session(file: Path, *, is_bulk: bool, is_prepared: bool = False) -> Any:
+def open_session(file: Path, is_bulk: bool, *, optimize: bool) -> Any:
     runtime = import_runtime()
-    options = build_options(is_bulk, optimize=is_bulk and not is_prepared)
+    options = build_options(is_bulk, optimize=optimize)
     try:
         return runtime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # the errors of onnxruntime have no common class
@@ -299,14 +301,11 @@ def open_prepared_session(file: Path, cache: Path | None, is_bulk: bool) -> Any:
             write_prepared_copy(file, folder)
     prepared = folder / "model.onnx"
     try:
-        return (
-            open_session(prepared, is_bulk=is_bulk, is_prepared=True)
-            if prepared.is_file()
-            else None
-        )
+        if prepared.is_file():
+            return open_session(prepared, is_bulk, optimize=False)
     except UnavailableError:
         remove_folder(folder)
-        return None
+    return None
 
 
 def find_prepared_folder(cache: Path) -> Path:

@@ -57,7 +57,7 @@ from ..store import (
     render_canvas,
 )
 from .database import PURGED_TEXTS, Database
-from .scan import Stat
+from .scan import Stat, get_stat
 
 # A purged text is looked for from the start of a sentence on: a digest per word would be slow.
 SENTENCE_START = re.compile(r"(?:\A|[]\n.!?:|>])[^\w\n]*\Z")
@@ -165,8 +165,8 @@ def read_bytes(workspace: Workspace, path: str) -> tuple[bytes, Stat]:
             if not S_ISREG(before.st_mode):
                 raise OSError(0, "not a regular file")
             data = read_all(descriptor, before.st_size)
-            if build_stat(os.fstat(descriptor)) == build_stat(before):
-                return data, build_stat(before)
+            if get_stat(os.fstat(descriptor)) == get_stat(before):
+                return data, get_stat(before)
         finally:
             os.close(descriptor)
     return data, (0, 0, 0, 0)
@@ -181,10 +181,6 @@ def read_all(descriptor: int, size: int) -> bytes:
             break
         data += more
     return data
-
-
-def build_stat(status: os.stat_result) -> Stat:
-    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 def parse_file(
@@ -226,7 +222,7 @@ def parse_file(
         return parsed
     if parsed.kind == "memory":
         # A promoted line may word its memory differently, so its id decides.
-        for entry_id, _ in find_promoted_lines(text):
+        for entry_id in find_promoted_lines(text):
             if entry_id in forgotten.ids:
                 text = replace_promoted_line(text, entry_id, HIDDEN_MARK, even_protected=True)
                 parsed.hidden += 1

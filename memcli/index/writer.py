@@ -18,6 +18,7 @@ from ..formats import (
 )
 from ..store import Workspace, mask_name
 from .database import DELETE_DERIVED, Database
+from .index import IndexedEntry
 from .reader import ForgottenTexts, ParsedFile, load_forgotten, parse_file, read_bytes
 from .scan import format_path
 from .words import build_index_text, fold_letters
@@ -131,36 +132,18 @@ def store_file(database: Database, parsed: ParsedFile, noted: int) -> None:
 def store_entry(database: Database, file: int, parsed: ParsedFile) -> None:
     entry = parsed.entry
     assert entry is not None
+    columns = {name: getattr(entry, name) for name in IndexedEntry._fields if name != "path"}
+    for name, value in columns.items():
+        if isinstance(value, tuple):
+            columns[name] = json.dumps(value)
+    columns |= {
+        "file": file,
+        "key": fold_key(entry.key),
+        "fields": json.dumps(parsed.fields, default=str),
+        "same_words": build_words_digest(entry.body or entry.title),
+    }
     database.run(
-        f"insert into entries values({', '.join('?' * 26)})",
-        (
-            file,
-            entry.id,
-            entry.type,
-            entry.title,
-            json.dumps(entry.tags),
-            json.dumps(entry.aliases),
-            fold_key(entry.key),
-            entry.project,
-            entry.owner,
-            entry.source,
-            entry.trust,
-            entry.confidence,
-            entry.strength,
-            entry.pinned,
-            entry.status,
-            entry.superseded_by,
-            json.dumps(entry.conflicts_with),
-            entry.created_at,
-            entry.updated_at,
-            entry.expires_at,
-            entry.forgotten_at,
-            entry.reason,
-            json.dumps(entry.files),
-            entry.summary,
-            json.dumps(parsed.fields, default=str),
-            build_words_digest(entry.body or entry.title),
-        ),
+        f"insert into entries({', '.join(columns)}) values(:{', :'.join(columns)})", columns
     )
     for name in find_names(parsed.path, entry):
         database.run("insert or ignore into names values(?, ?)", (name, file))

@@ -186,10 +186,12 @@ class TolerantReader:
 
     def peek(self) -> str:
         """Skip blanks and comments, and return the next character; empty at the end."""
-        match = BLANK.match(self.text, self.position)
-        if match:
-            self.position = match.end()
+        self.position = self.skip_blanks(self.position)
         return self.text[self.position : self.position + 1]
+
+    def skip_blanks(self, position: int) -> int:
+        blank = BLANK.match(self.text, position)
+        return blank.end() if blank else position
 
     def read_value(self, *, is_item: bool = False) -> tuple[Any, bool]:
         character = self.peek()
@@ -311,13 +313,11 @@ class TolerantReader:
 
     def is_closing(self, following: re.Pattern[str]) -> bool:
         """Return whether a quote that was just read ends its text."""
-        blank = BLANK.match(self.text, self.position)
-        place = blank.end() if blank else self.position
+        place = self.skip_blanks(self.position)
         character = self.text[place : place + 1]
         if character == ",":
             # A comma can also follow a quoted word inside of the text.
-            blank = BLANK.match(self.text, place + 1)
-            return bool(following.match(self.text, blank.end() if blank else place + 1))
+            return bool(following.match(self.text, self.skip_blanks(place + 1)))
         if not character or character in "}]":
             return True
         # A missing comma: the next field or item is on the next line.

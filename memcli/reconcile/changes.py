@@ -171,7 +171,7 @@ def change_page_line(
     """Return the change of a memory's line in MEMORY.md, if it has one."""
     page = read_file(workspace, workspace.page_path)
     # Most memories are not on the page, and an unchanged page must not be in the commit.
-    if page is None or all(promoted != entry_id for promoted, _ in find_promoted_lines(page)):
+    if page is None or entry_id not in find_promoted_lines(page):
         return []
     after = replace_promoted_line(page, entry_id, statement, new_id)
     return [Replace(workspace.page_path, page, after)]
@@ -186,7 +186,7 @@ def follow_promoted_lines(
     """
     page = read_file(workspace, workspace.page_path) if successors else None
     after = page or ""
-    for promoted, _ in list(find_promoted_lines(after)):
+    for promoted in find_promoted_lines(after):
         new_id, summary = promoted, ""
         while new_id in successors:
             new_id, summary = successors[new_id]

@@ -466,8 +466,7 @@ def join_lists(first: Iterable[str], second: Iterable[str]) -> tuple[str, ...]:
 
 
 def remove_promoted_lines(page: str, purged_ids: Iterable[str]) -> str:
-    promoted = {line_id for line_id, _ in find_promoted_lines(page)}
-    for purged_id in promoted.intersection(purged_ids):
+    for purged_id in set(purged_ids).intersection(find_promoted_lines(page)):
         page = replace_promoted_line(page, purged_id, None)
     return page
 

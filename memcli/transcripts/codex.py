@@ -4,12 +4,11 @@ A rollout repeats each message: as the model saw it, and as the screen showed it
 in every release, so only it is read. Texts that Codex adds to the user's turn are left out.
 """
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..formats import build_digest, read_content
+from ..formats import build_digest, parse_event, read_content
 from .transcript import JsonObject, Transcript, get_object, get_objects, get_text, read_timestamp
 
 NAME = "codex"
@@ -121,10 +120,7 @@ def read_output(output: Any) -> tuple[str, bool]:
     """Return the text of a result, and whether the call failed."""
     # Older releases store the output and the exit code as JSON in a string.
     if isinstance(output, str) and output.startswith("{"):
-        try:
-            output = json.loads(output)
-        except (ValueError, RecursionError):
-            return str(output), False
+        output = parse_event(output) or output
     is_error = False
     if isinstance(output, Mapping):
         code = get_object(output, "metadata").get("exit_code")

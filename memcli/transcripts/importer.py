@@ -28,7 +28,7 @@ from ..store import (
     name_session,
     read_line,
 )
-from .reader import DATABASES, list_formats, read_file
+from .reader import DATABASES, list_formats, list_functions, read_file
 from .transcript import (
     JsonObject,
     Transcript,
@@ -319,12 +319,6 @@ def is_deleted_worktree(work_folder: Path, repository: Repository) -> bool:
     name = repository.project.lower()
     is_named = any(part == name or part.startswith(f"{name}-worktree") for part in parts)
     return is_named and any("worktree" in part for part in parts)
-
-
-def list_functions(name: str) -> list[Callable[..., str]]:
-    """Return a function that only some formats have, of each format that has it."""
-    functions = [getattr(format_, name, None) for format_ in list_formats()]
-    return [function for function in functions if function]
 
 
 def find_folder(data: JsonObject) -> str:

@@ -181,11 +181,15 @@ def call_format(agent: str, name: str, *arguments: Any) -> str:
 
     Without it, return an empty string.
     """
-    for format_ in list_formats():
-        function = getattr(format_, name, None)
-        if function and format_.NAME == agent:
-            return str(function(*arguments))
+    for function in list_functions(name, agent):
+        return function(*arguments)
     return ""
+
+
+def list_functions(name: str, agent: str | None = None) -> list[Callable[..., str]]:
+    """Return a function that only some formats have, of each format or those of an agent."""
+    formats = [format_ for format_ in list_formats() if agent in (None, format_.NAME)]
+    return [getattr(format_, name) for format_ in formats if hasattr(format_, name)]
 
 
 def read_chat(text: str, zone: tzinfo) -> Transcript:

@@ -212,7 +212,7 @@ def find_promotable(workspace: Workspace) -> list[IndexedEntry]:
         return []
     index = open_index(workspace)
     page = read_page(workspace) or ""
-    ids = {entry_id for entry_id, _ in find_promoted_lines(page)} | find_removed_ids(index)
+    ids = find_removed_ids(index).union(find_promoted_lines(page))
     # A person may have written the same sentence into the page.
     texts = {build_words_digest(line) for line in list_statements(page)}
     entries = []
@@ -299,7 +299,7 @@ def prepare_lines(
     index = open_index(workspace)
     text = read_page(workspace)
     done = Promotion()
-    ids = {entry_id for entry_id, _ in find_promoted_lines(text or "")}
+    ids = set(find_promoted_lines(text or ""))
     for entry in [get_entry(index, name) for name in names]:
         check_promotable(workspace, entry, is_said_by_user=is_said_by_user)
         if entry.id in ids:
@@ -356,7 +356,7 @@ def remove_lines(workspace: Workspace, names: Sequence[str]) -> Promotion:
     text = read_page(workspace)
     page = text or ""
     done = Promotion()
-    ids = {entry_id for entry_id, _ in find_promoted_lines(page)}
+    ids = find_promoted_lines(page)
     for entry in [get_entry(index, name) for name in names]:
         if entry.id not in ids:
             raise NotFoundError(f"MEMORY.md has no line for {index.shorten_id(entry.id)}")

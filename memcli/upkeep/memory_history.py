@@ -109,10 +109,7 @@ def read_version(workspace: Workspace, path: str, text: str | None) -> Entry | N
 
 def describe_page_change(record: Record, change: Change, entry_id: str) -> Iterator[Event]:
     """Yield the event of a memory whose line was added to MEMORY.md or removed."""
-    was_there, is_there = (
-        entry_id in {promoted for promoted, _ in find_promoted_lines(text or "")}
-        for text in change[1:]
-    )
+    was_there, is_there = (entry_id in find_promoted_lines(text or "") for text in change[1:])
     if was_there != is_there:
         action = "promoted" if is_there else "removed from MEMORY.md"
         yield Event(record.time, action, "", record.command, record.number)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 from ..consolidate.compaction import find_long_page, shorten_due
@@ -139,24 +140,22 @@ def find_old_months(workspace: Workspace) -> list[Month]:
 
 def roll_up_months(workspace: Workspace, months: Sequence[Month]) -> None:
     for month in months:
-        roll_up_month(workspace, month)
+        save_summary(workspace, month, summarize_month(workspace, month))
 
 
-def roll_up_month(workspace: Workspace, month: Month) -> Commit:
-    """Write the summary of a month, and mark its episodes as superseded by it."""
+def summarize_month(workspace: Workspace, month: Month) -> str:
     from ..llm.client import ask, is_configured
 
     # The search for old months has just read the files.
     index = open_index(workspace, refresh_first=False)
-    texts = [get_body(index.read_text(entry.path) or "") for entry in month.episodes]
-    days = [entry.created_at[:10] for entry in month.episodes]
+    dated = [
+        (entry.created_at[:10], get_body(index.read_text(entry.path) or ""))
+        for entry in month.episodes
+    ]
     if is_configured(workspace):
-        notes = "\n\n".join(f"[{day}] {text}" for day, text in zip(days, texts, strict=True))
-        body = ask(workspace, PROMPT + notes[:LONGEST_PROMPT]).strip()
-    else:
-        dated = zip(days, texts, strict=True)
-        body = "\n".join(f"- {day}: {shorten(text, EXCERPT)}" for day, text in dated)
-    return save_summary(workspace, month, body)
+        notes = "\n\n".join(f"[{day}] {text}" for day, text in dated)
+        return ask(workspace, PROMPT + notes[:LONGEST_PROMPT]).strip()
+    return "\n".join(f"- {day}: {shorten(text, EXCERPT)}" for day, text in dated)
 
 
 def save_summary(workspace: Workspace, month: Month, body: str) -> Commit:
@@ -197,13 +196,7 @@ STEPS = (
     Step("purge", "memory", "deleted, as on another machine", find_pending_purges, purge, True),
     Step("consolidate", "conversation", "", find_due_conversations, consolidate_due),
     Step("page", "line", "of MEMORY.md updated", find_outdated_lines, update_lines),
-    Step(
-        "decay",
-        "memory",
-        "faded",
-        find_due_fading,
-        lambda workspace, fading: mark_faded(workspace, fading, actor="hook"),
-    ),
+    Step("decay", "memory", "faded", find_due_fading, partial(mark_faded, actor="hook")),
     Step("promote", "memory", "promoted to MEMORY.md", find_due_promotions, promote_due),
     Step("rollup", "month", "of episodes summarized", find_old_months, roll_up_months),
     Step("shorten", "page", "", find_long_page, shorten_due),

@@ -149,7 +149,7 @@ def test_headings_in_code_are_no_sections() -> None:
 
 def test_a_promoted_line_follows_its_memory() -> None:
     page = "# M\n- Tea. <!-- mem_01kajd3v7m4kq7tz -->\r\n- Mine.\n"
-    assert list(find_promoted_lines(page)) == [("mem_01kajd3v7m4kq7tz", "Tea.")]
+    assert find_promoted_lines(page) == {"mem_01kajd3v7m4kq7tz": "Tea."}
     assert replace_promoted_line(
         page, "mem_01kajd3v7m4kq7tz", "Coffee.", "mem_01kajd3v7m4kq7ty"
     ) == ("# M\n- Coffee. <!-- mem_01kajd3v7m4kq7ty 4b5787 -->\r\n- Mine.\n")
