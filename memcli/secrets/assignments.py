@@ -12,6 +12,7 @@ from .. import data
 from ..data import compiled
 from .token_patterns import find_wrapped_end
 from .value_classifier import (
+    find_places,
     is_fragment,
     is_hex,
     is_jumbled,
@@ -103,18 +104,18 @@ def find_assignments(text: str, low: str) -> Iterator[tuple[int, int, str]]:
     """Yield start, end and rule of each assigned secret. `low` is the text in lower case."""
     done = 0
     stems = STEMS if low.isascii() else STEMS + FOREIGN_STEMS
-    places = sorted((position, stem) for stem in stems for position in find_stems(low, stem))
-    for position, stem in places:
+    places = sorted(span for stem in stems for span in find_places(low, stem))
+    for position, end in places:
         # The name passkey has two stems.
         if position < done:
             continue
         left = find_name_start(text, position)
-        match = compiled(_AFTER).match(text, position + len(stem))
+        match = compiled(_AFTER).match(text, end)
         if match is None:
             continue
         start = position - len(left)
-        name = left + text[position : position + len(stem)] + match["rest"]
-        done = position + len(stem) + len(match["rest"])
+        name = left + text[position:end] + match["rest"]
+        done = end + len(match["rest"])
         words = split_name(name)
         before = get_words_before(text, start) if len(words) == 1 else ()
         # A shell stores its folder in PWD.
@@ -125,13 +126,6 @@ def find_assignments(text: str, low: str) -> Iterator[tuple[int, int, str]]:
             span = find_value(text, match, kind, name)
             if span:
                 yield (*span, {"pass": "password", "key": "token"}.get(kind, kind))
-
-
-def find_stems(low: str, stem: str) -> Iterator[int]:
-    position = low.find(stem)
-    while position >= 0:
-        yield position
-        position = low.find(stem, position + len(stem))
 
 
 def find_name_start(text: str, position: int) -> str:

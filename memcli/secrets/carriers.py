@@ -84,7 +84,7 @@ def find_url_passwords(text: str) -> Iterator[Span]:
         # postgres://user:word@localhost/db is in every manual.
         if is_plain and (is_local or len(password) < 5):
             continue
-        yield match.start(2), match.end(2), "url-password"
+        yield *match.span(2), "url-password"
 
 
 def find_header_values(text: str) -> Iterator[Span]:
@@ -94,7 +94,7 @@ def find_header_values(text: str) -> Iterator[Span]:
     for match in compiled(_AUTHORIZATION).finditer(text):
         if match[1].lower() == "basic":
             if is_basic_credential(match[2]):
-                yield match.start(2), match.end(2), "basic-auth"
+                yield *match.span(2), "basic-auth"
         elif is_random(match[2]):
             yield match.start(2), find_wrapped_end(text, *match.span(2)), "bearer-token"
 

@@ -8,7 +8,7 @@ from functools import cache, partial
 
 from .. import data
 from ..data import compiled
-from .value_classifier import Span, is_hex, is_monotonous, is_stand_in
+from .value_classifier import Span, find_places, is_hex, is_monotonous, is_stand_in
 
 _pattern = partial(data.pattern, "personal_codes.toml")
 _words_of = partial(data.words, "harmless_values.toml")
@@ -146,7 +146,7 @@ def find_personal_data(text: str, low: str) -> Iterator[Span]:
         return
     for match in compiled(_IBAN).finditer(text):
         if is_iban(match[0].replace(" ", "")):
-            yield match.start(), match.end(), "iban"
+            yield *match.span(), "iban"
     for match in compiled(_CARD).finditer(text):
         digits = [int(char) for char in match[0] if char.isdigit()]
         if (
@@ -154,7 +154,7 @@ def find_personal_data(text: str, low: str) -> Iterator[Span]:
             and len(set(digits)) > 1
             and has_valid_card_digit(digits)
         ):
-            yield match.start(), match.end(), "card-number"
+            yield *match.span(), "card-number"
     yield from find_national_ids(text, low)
     if "+" in text or "00" in text:
         for match in compiled(_PHONE).finditer(text):
@@ -166,14 +166,12 @@ def find_personal_data(text: str, low: str) -> Iterator[Span]:
                 and spaced
                 and not compiled(r"[ ()./-]{3}|\.\.|--|//").search(match[0])
             ):
-                yield match.start(), match.end(), "phone"
+                yield *match.span(), "phone"
 
 
 def find_pins(text: str, low: str) -> Iterator[Span]:
     for stem in _STEMS:
-        position = low.find(stem)
-        while position >= 0:
-            end = position + len(stem)
+        for position, end in find_places(low, stem):
             match = _pattern("card_number" if stem.startswith("cv") else "pin").match(low, end)
             is_own = match and (
                 not match["blank"]
@@ -187,7 +185,6 @@ def find_pins(text: str, low: str) -> Iterator[Span]:
                 and is_personal_code(text, low, position, stem)
             ):
                 yield *match.span("pin"), "pin"
-            position = low.find(stem, end)
 
 
 def is_personal_pin(low: str, position: int, stem: str) -> bool:
@@ -289,7 +286,7 @@ def find_addresses(text: str) -> Iterator[Span]:
             and name not in _words_of("nobody")
             and not reserved
         ):
-            yield match.start(), match.end(), "email"
+            yield *match.span(), "email"
 
 
 def has_valid_card_digit(digits: list[int]) -> bool:
@@ -309,7 +306,7 @@ def find_national_ids(text: str, low: str) -> Iterator[Span]:
     """Yield the national ids in a text with digits. `low` is the text in lower case."""
     if compiled(_ENOUGH).search(text):
         for match in compiled(f"{_BEGIN}(?:{_SHAPES}){_END}").finditer(text):
-            yield match.start(), match.end(), "national-id"
+            yield *match.span(), "national-id"
     for key, pattern in _LABELLED_NUMBERS.items():
         labels = data.table("personal_codes.toml")["national_ids"][key]
         if any(map(low.__contains__, labels)):

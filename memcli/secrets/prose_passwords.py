@@ -12,6 +12,7 @@ from .. import data
 from ..data import compiled
 from .value_classifier import (
     Span,
+    find_places,
     is_default_password,
     is_expression,
     is_jumbled,
@@ -69,13 +70,10 @@ def find_prose_passwords(text: str, low: str) -> Iterator[Span]:
 def find_announcements(low: str) -> Iterator[tuple[int, int]]:
     """Yield the span of each word that means password."""
     for name in sort_words("names"):
-        position = low.find(name)
-        while position >= 0:
-            end = position + len(name)
+        for begin, end in find_places(low, name):
             # Passwords and passwordless announce no value.
             if not compiled(r"[a-zäöüß]").match(low, end):
-                yield position, end
-            position = low.find(name, end)
+                yield begin, end
     # This pattern is slow, and few texts have one of these words.
     if any(first in low for first in sort_words("first")):
         for match in _pattern("spaced_names").finditer(low):

@@ -18,6 +18,7 @@ from ..data import compiled
 from .value_classifier import (
     Span,
     count_changes,
+    find_places,
     is_fragment,
     is_hex,
     is_monotonous,
@@ -92,9 +93,7 @@ def read_token_rules() -> TokenRules:
 def find_tokens(text: str) -> Iterator[Span]:
     """Yield span and rule of every text that looks like a credential."""
     if "-----BEGIN" in text:
-        yield from (
-            (m.start(), m.end(), "private-key") for m in compiled(_PRIVATE_KEY).finditer(text)
-        )
+        yield from ((*m.span(), "private-key") for m in compiled(_PRIVATE_KEY).finditer(text))
     # Every token is longer. The rules are tried on few words only.
     words = [word for word in text.split() if len(word) > 12]
     lines = text.split("\n")
@@ -154,12 +153,10 @@ def find_rule_matches(text: str, rule: TokenRule) -> Iterator[Span]:
         if is_real_token(text[start:end], rule):
             yield start, find_wrapped_end(text, start, end), rule.id
     for literal in rule.keywords:
-        position = text.find(literal)
-        while position >= 0:
+        for position, _ in find_places(text, literal):
             before = bisect_right(whole, (position, len(text))) - 1
             if before < 0 or whole[before][1] <= position:
                 yield from find_over_lines(text, find_word_start(text, position), rule)
-            position = text.find(literal, position + len(literal))
 
 
 def find_over_lines(text: str, start: int, rule: TokenRule) -> Iterator[Span]:

@@ -4,6 +4,7 @@
 """
 
 import re
+from collections.abc import Iterator
 from functools import cache, partial
 from itertools import pairwise
 
@@ -44,6 +45,15 @@ _CODE = (
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _SIGNS = frozenset("!@#$%^&*+?~")
 _VOWELS = frozenset("aeiouäöüéèêáàâíóòôúåøæąęаеёиоуыэюяєії")
+
+
+def find_places(text: str, word: str) -> Iterator[tuple[int, int]]:
+    """Yield the span of each occurrence of a word."""
+    start = text.find(word)
+    while start >= 0:
+        end = start + len(word)
+        yield start, end
+        start = text.find(word, end)
 
 
 def is_default_password(value: str) -> bool:
