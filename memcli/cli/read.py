@@ -1,5 +1,6 @@
 """Show memories and files (`read`), list them (`ls`, `tags`), and find lines (`grep`)."""
 
+from collections import Counter
 from shlex import quote
 from typing import Annotated, Any
 
@@ -148,10 +149,9 @@ def run_tags(context: Context) -> Result:
     Examples:
       mem tags
     """
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for workspace in open_all(context):
-        for tag, count in open_index(workspace).count_tags().items():
-            counts[tag] = counts.get(tag, 0) + count
+        counts.update(open_index(workspace).count_tags())
     pairs = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     lines = [f"{count:5}  {tag}" for tag, count in pairs]
     data = {"tags": [{"tag": tag, "count": count} for tag, count in pairs]}

@@ -43,12 +43,12 @@ IMPORT_FIELDS = ("format", "imported", "unchanged", "held", "rejected", "command
 MOST_SHOWN = 20  # rejected items; --json has all
 FORMATS = ("jsonl", "markdown", "okf")
 NOUNS = {
-    "entry": ("memory", "memories"),
-    "memory": ("MEMORY.md", "MEMORY.md"),
-    "history": ("history file", "history files"),
-    "note": ("daily note", "daily notes"),
-    "session": ("conversation file", "conversation files"),
-    "inbox": ("pending memory", "pending memories"),
+    "entry": "memory",
+    "memory": "MEMORY.md",
+    "history": "history file",
+    "note": "daily note",
+    "session": "conversation file",
+    "inbox": "pending memory",
 }
 
 
@@ -203,12 +203,9 @@ def render_all(index: Index, files: Sequence[ExportedFile]) -> Iterator[str]:
 def describe_counts(counts: Counter[str]) -> str:
     """Return how many files of each kind there are, in words."""
     parts = []
-    for kind, (singular, plural) in NOUNS.items():
-        count = counts[kind]
-        if count and kind == "memory":
-            parts.append(singular)
-        elif count:
-            parts.append(f"{count:,} {singular if count == 1 else plural}")
+    for kind, noun in NOUNS.items():
+        if counts[kind]:
+            parts.append(noun if kind == "memory" else count_noun(counts[kind], noun))
     return ", ".join(parts) or "nothing"
 
 

@@ -113,9 +113,10 @@ def build_sql(wanted: Filter) -> tuple[str, list[Any]]:
     """Return an SQL condition on `files` and `entries`, and its values."""
     clauses = ["1"]
     values: list[Any] = []
-    if wanted.kinds:
-        clauses.append(f"files.kind in ({', '.join('?' * len(wanted.kinds))})")
-        values += wanted.kinds
+    for column, allowed in (("files.kind", wanted.kinds), ("entries.type", wanted.types)):
+        if allowed:
+            clauses.append(f"{column} in ({', '.join('?' * len(allowed))})")
+            values += allowed
     if wanted.path:
         clauses.append("(substr(files.path, 1, ?) = ?)")
         values += [len(wanted.path), wanted.path]
@@ -126,9 +127,6 @@ def build_sql(wanted: Filter) -> tuple[str, list[Any]]:
             f"(entries.id is null or entries.status in ({', '.join('?' * len(wanted.statuses))}))"
         )
         values += wanted.statuses
-    if wanted.types:
-        clauses.append(f"entries.type in ({', '.join('?' * len(wanted.types))})")
-        values += wanted.types
     if wanted.project:
         clauses.append("entries.project in ('', ?)")
         values.append(wanted.project)

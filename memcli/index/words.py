@@ -7,6 +7,7 @@ parts of `camelCase`.
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 
@@ -114,12 +115,10 @@ def split_query(query: str) -> dict[str, int]:
         words += re.sub(UNSPACED, " ", word).split() if runs else [word]
     words += [word.lower() for word in find_hidden_words(text)]
     useful = [word for word in words if word not in get_stop_words()] or words
-    counts: dict[str, int] = {}
-    for word in useful:
-        counts[word] = counts.get(word, 0) + 1
+    counts = Counter(useful)
     # A prompt may contain a whole log. Its repeated words say most about it.
-    best = sorted(counts, key=lambda word: -counts[word])[:MOST_TERMS]
-    return {word: counts[word] for word in counts if word in set(best)}
+    best = dict(counts.most_common(MOST_TERMS))
+    return {word: count for word, count in counts.items() if word in best}
 
 
 def mark_letters(text: str) -> str:
