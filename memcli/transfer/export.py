@@ -5,6 +5,7 @@ its kind and its whole text, and a folder of Markdown. Neither has what mem hide
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -27,7 +28,7 @@ from .items import BadItem, Content, Item, Source, TransferFile, is_encodable
 LINE_ENDINGS = (".jsonl", ".ndjson")
 BLANK = b"\xef\xbb\xbf \r\n"  # the mark of UTF-8, spaces and line ends
 NO_FILE = "not a file of a workspace: `path` and `text` are missing"
-KINDS = ("entry", "memory", "history", "note", "session", "inbox")
+KINDS = (*FOLDERS, "memory", "history")
 KINDS_OF_FOLDERS = {folder: kind for kind, folder in FOLDERS.items()}
 DOCUMENT_TITLE = "Memories of "
 HEADINGS = {
@@ -57,6 +58,8 @@ FIND_LEFT_OUT = """
 select distinct path, line, reason from problems
 where code in ('unread', 'conflict', 'name') order by path
 """
+# The id of a note in a vault is its path, and `build_standard_path` moves the note to `entries/`.
+SUPERSEDED_BY = re.compile(r"(?m)^superseded_by: [\"']?(?!entries/)(?=.*\.md[\"']?\r?$)")
 # Of the metadata of a conversation. The ids of agents look like secrets, and an import needs them.
 ID_KEYS = ("id", "consolidatedTo", "fallbackTo")
 
@@ -171,6 +174,8 @@ def read_files(
             # A forgotten memory repeats itself, so hiding forgotten texts would empty its own file.
             visible = purged if file.status == "forgotten" else forgotten
             text = redact_text(workspace, visible.hide(text)[0])
+        if file.status == "superseded":
+            text = SUPERSEDED_BY.sub(r"\g<0>entries/", text, 1)
         path = build_standard_path(workspace.prefix, file)
         modified = read_modified(workspace, file)
         yield TransferFile(path, file.kind, text, modified)

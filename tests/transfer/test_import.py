@@ -15,7 +15,7 @@ from memcli.transfer import importer
 from memcli.transfer.export import Selection, find_files, format_line, read_files
 from memcli.transfer.importer import ImportResult, import_source
 from memcli.transfer.items import Item, Source, TransferFile, open_source
-from tests.helpers import make_context, make_workspace
+from tests.helpers import make_context, make_workspace, run_mem
 
 ENTRY = "---\nid: {id}\ntype: fact\nowner: {owner}\nsource: user\ncreated_at: {day}\nmood: calm  # mine\n---\n\n{text}\n"
 OLD, NEW = "mem_01kajd3v7m4kq7tz", "mem_01kajd3v7m4kq7ty"
@@ -248,3 +248,13 @@ def test_a_format_is_a_function_that_yields_drafts(
 def test_an_exported_line_is_plain_json() -> None:
     data = json.loads(format_line(TransferFile("entries/ä.md", "entry", "ö\n")))
     assert data == {"path": "entries/ä.md", "kind": "entry", "text": "ö\n"}
+
+
+def test_a_note_of_a_vault_names_its_successor(tmp_path: Path) -> None:
+    (tmp_path / ".obsidian").mkdir()
+    (tmp_path / "Mast.md").write_text("---\nsuperseded_by: 'New mast.md'\n---\nIt is 9 m tall.\n")
+    (tmp_path / "New mast.md").write_text("It is 10 m tall.\n")
+    assert run_mem(tmp_path, "init", ".")[0] == 0
+    _, output, _ = run_mem(tmp_path, "export")
+    assert "superseded_by: 'entries/New mast.md'" in output
+    assert '"path": "entries/New mast.md"' in output
