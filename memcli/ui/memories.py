@@ -2,6 +2,7 @@
 
 import json
 import posixpath
+import re
 from typing import Any
 
 from ..formats import STATUSES, count_noun, get_body, read_tags, split_words
@@ -38,6 +39,7 @@ LINES = 1000  # of a file that is not Markdown, around the hit of a search
 LONGEST = 200_000
 # Shown above the properties.
 SHOWN_ELSEWHERE = ("title", "type", "source", "tags")
+ADDRESS = re.compile(r"https?://[^\s,<>]+")
 MASKED = "The page hides a secret or a forgotten text. Use an editor to change this file."
 
 
@@ -285,8 +287,8 @@ def render_properties(request: Request, file: OpenFile) -> list[Html]:
         text = describe_value(value)
         if name.endswith("_at"):
             text = request.workspace.format_local(text, MINUTE) or text
-        if "[[" in text:
-            text = render_markdown(request, text, file.path)
+        if "[[" in text or "://" in text:
+            text = render_markdown(request, ADDRESS.sub(r"<\g<0>>", text), file.path)
         rows.append(fill("<div><dt>{}</dt><dd>{}</dd></div>", name, text))
     return rows
 

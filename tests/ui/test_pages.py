@@ -189,7 +189,7 @@ def test_notes_of_a_vault(tmp_path: Path) -> None:
     note = vault / "Pears.md"
     (vault / ".obsidian").mkdir(parents=True)
     note.write_text("---\ntags: ['a']\n---\n#trees\nPrune.\n")
-    diary = "---\ntype: diary\nabout: '[[Pears]]'\n---\n# 2026-11-24\n\n## Log\n\n- Frost.\n"
+    diary = "---\ntype: diary\nabout: '[[Pears]]'\nurl: https://a.example/x_y_\n---\n# 2026-11-24\n\n## Log\n\n- Frost.\n"
     (vault / "2026-11-24.md").write_text(diary)
     assert run_mem(vault, "init", ".")[0] == 0
     context = make_context(vault)._replace(common=CommonOptions())
@@ -200,7 +200,8 @@ def test_notes_of_a_vault(tmp_path: Path) -> None:
         assert save(client, "Pears.md", **form)[0] == 303
         assert "<li>Frost.</li>" in client.get("days") and "type: diary" not in client.get("days")
         link = '<dt>about</dt><dd><p><a href="memory?id=Pears.md">Pears</a>'
-        assert link in client.get("memory?id=2026-11-24.md")
+        page = client.get("memory?id=2026-11-24.md")
+        assert link in page and '<a href="https://a.example/x_y_" target="_blank"' in page
         assert '<option value="diary">Diary' in client.get("memories")
     assert note.read_text() == "---\ntags: ['a', b]\n---\n#trees\nPrune.\n"
 
