@@ -104,9 +104,9 @@ def run_ls(
         first.zone,
         since=since,
         until=until,
-        types=tuple(type_),
-        tags=tuple(tag),
-        statuses=tuple(status),
+        types=type_,
+        tags=tag,
+        statuses=status,
         conditions=(*where, *([f"source={source}"] if source else [])),
     )
     matches: list[tuple[Index, IndexedEntry]] = []

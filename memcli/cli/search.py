@@ -61,11 +61,11 @@ def run_search(
         first.zone,
         since=since,
         until=until,
-        kinds=tuple(kind),
-        types=tuple(type_),
-        tags=tuple(tag),
-        statuses=tuple(status),
-        conditions=tuple(where),
+        kinds=kind,
+        types=type_,
+        tags=tag,
+        statuses=status,
+        conditions=where,
     )
     # Only the hybrid relevance was measured against right and wrong hits.
     minimum = first.settings["search.min_score"] if mode == "hybrid" else 0.0

@@ -18,7 +18,6 @@ from .transcript import (
     get_object,
     get_objects,
     get_text,
-    is_name,
     query,
     read_timestamp,
 )
@@ -47,12 +46,6 @@ order by json_extract(cast(value as text), '$.createdAt')
 def is_line(data: JsonObject) -> bool:
     """Return whether an object is a conversation as `read_conversation` yields it."""
     return isinstance(data.get("bubbles"), list)
-
-
-def list_conversations(database: Path) -> list[Path]:
-    """Return the paths of the conversations in a database, the oldest first."""
-    ids = [str(row[0]) for row in query(database, CONVERSATIONS)]
-    return [database / name for name in ids if is_name(name)]
 
 
 def read_conversation(path: Path) -> Iterator[dict[str, Any]]:

@@ -28,7 +28,7 @@ from ..store import (
     name_session,
     read_line,
 )
-from .reader import DATABASES, list_formats, list_functions, read_file
+from .reader import DATABASES, list_formats, list_functions, list_stored_conversations, read_file
 from .transcript import (
     JsonObject,
     Transcript,
@@ -255,7 +255,7 @@ def list_conversations(paths: Iterable[Path]) -> list[Path]:
     for path in paths:
         if path.name in DATABASES:
             with suppress(NotFoundError):  # damaged, or of another version
-                conversations += DATABASES[path.name].list_conversations(path)
+                conversations += list_stored_conversations(path)
         elif not path.name.startswith("agent-"):  # a subagent's conversation is not the user's
             files.append(path)
     # Cursor stores a conversation in its database and in a transcript, which has no times.

@@ -14,7 +14,6 @@ from .transcript import (
     get_object,
     get_objects,
     get_text,
-    is_name,
     query,
     read_timestamp,
 )
@@ -91,12 +90,6 @@ def read_call(transcript: Transcript, part: JsonObject, timestamp: str) -> None:
         exit_code = get_object(state, "metadata").get("exit")
         is_error = status == "error" or exit_code not in (0, None)
         transcript.add_result(call_id, result, is_error=is_error, timestamp=timestamp)
-
-
-def list_conversations(database: Path) -> list[Path]:
-    """Return the paths of the conversations in a database, the oldest first."""
-    ids = [str(row[0]) for row in query(database, CONVERSATIONS)]
-    return [database / name for name in ids if is_name(name)]
 
 
 def read_conversation(path: Path) -> Iterator[dict[str, Any]]:

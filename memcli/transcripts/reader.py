@@ -8,7 +8,8 @@ A format is a module, either of mem or of a package with the entry point `mem.tr
 * perhaps `find_session_id(path)`, `find_folder(object)` and `find_folder_of_path(path, near)`
 
 A format of mem's own can store all conversations in a database. Then it also has DATABASE,
-`list_conversations(path)` and `read_conversation(path)`, which yields objects for `read_lines`.
+CONVERSATIONS, the statement that selects their ids, and `read_conversation(path)`, which yields
+objects for `read_lines`.
 """
 
 import io
@@ -28,7 +29,7 @@ from typing import IO, Any, TextIO
 from ..errors import NotFoundError
 from ..formats import LONGEST_LINE, CutOffError, JsonStream, parse_event, parse_events
 from . import chat_text, cursor, exports
-from .transcript import JsonObject, Transcript, build_message, get_objects
+from .transcript import JsonObject, Transcript, build_message, get_objects, query
 
 HEAD = 64 * 1024  # bytes or characters by which a format is recognized
 LARGEST_LINES = 512 * 1024 * 1024  # characters of a transcript
@@ -38,6 +39,7 @@ ROLES = ("user", "assistant")
 DOCUMENT_STARTS = ("[", "{\n", "{\r")  # of JSON over many lines, or of a list in one
 JSON_START = re.compile(r"\{|\[\s*\{")  # not `[10:30] User: …`
 ZIP_MARK = b"PK\x03\x04"
+FILE_NAME = re.compile(r"(?!\.{1,2}\Z)[^/\0]+")
 BLANK = "\ufeff\x00 \t\r\n"  # a crash can leave zeros at the end of a file
 # Lines of Cursor have the same keys as those of Claude Code, and fewer.
 OWN_NAMES = ("cursor", "cursor_database", "claude_code", "codex", "copilot", "gemini", "opencode")
@@ -69,7 +71,7 @@ def read_file(
         yield read_stored_conversation(path, problems)
         return
     if path.name in DATABASES:
-        conversations = DATABASES[path.name].list_conversations(path)
+        conversations = list_stored_conversations(path)
         for number, conversation in enumerate(conversations):
             if on_progress:
                 on_progress(number, len(conversations))
@@ -97,6 +99,13 @@ def read_open_file(
         head = text.read(HEAD)
         text.seek(0)
         yield from read_text(path, head, text, problems, zone)
+
+
+def list_stored_conversations(database: Path) -> list[Path]:
+    """Return the paths of the conversations in a database, the oldest first."""
+    rows = query(database, DATABASES[database.name].CONVERSATIONS)
+    # An id that is no file name has no path in the database.
+    return [database / str(row[0]) for row in rows if FILE_NAME.fullmatch(str(row[0]))]
 
 
 def read_stored_conversation(path: Path, problems: list[str]) -> Transcript:

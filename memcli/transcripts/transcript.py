@@ -127,13 +127,6 @@ def query(database: Path, statement: str, values: tuple[str, ...] = ()) -> list[
         raise NotFoundError(f"cannot read {database}: {error}") from None
 
 
-def is_name(text: str) -> bool:
-    """Return whether a conversation with this id can have a path in its database."""
-    if text in ("", ".", ".."):
-        return False
-    return "/" not in text and "\0" not in text
-
-
 def build_message(role: str, content: Any, timestamp: Any, event_id: Any = "") -> Event | None:
     """Return the event of a message, or None if neither the user nor the agent wrote its text."""
     text = read_content(content)
