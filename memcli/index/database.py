@@ -70,9 +70,9 @@ create table vectors(hash blob primary key, vector integer not null) without row
 # A changed schema gets another number automatically. SQLite stores 31 bits of it.
 VERSION = int(build_digest(f"{READER_VERSION}{SCHEMA}".encode())[:7], 16)
 # Errors that have an external cause. The index itself is sound.
+BUSY_ERRORS = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 EXTERNAL_ERRORS = (
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_LOCKED,
+    *BUSY_ERRORS,
     sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_FULL,
@@ -192,16 +192,10 @@ def delete_database(folder: Path) -> None:
             (folder / name).unlink()
 
 
-def is_external_error(error: sqlite3.Error) -> bool:
-    """Return whether the database is sound, but locked, read-only or on a full disk."""
-    code = getattr(error, "sqlite_errorcode", None)
+def has_code(error: sqlite3.Error, codes: Sequence[int]) -> bool:
+    """Return whether an error is of one of these kinds."""
     # The low byte tells the kind: SQLITE_BUSY_SNAPSHOT is one of SQLITE_BUSY.
-    return code is not None and code & 0xFF in EXTERNAL_ERRORS
-
-
-def is_busy(error: sqlite3.Error) -> bool:
-    code = getattr(error, "sqlite_errorcode", None)
-    return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
 
 
 def read_passages(database: Database, places: Sequence[tuple[int, str, int, int]]) -> list[str]:

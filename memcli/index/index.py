@@ -11,11 +11,12 @@ from ..errors import MemError, UnavailableError, UsageError
 from ..formats import HIDDEN_MARK, Problem
 from ..store import Workspace, is_ignored, recover
 from .database import (
+    BUSY_ERRORS,
+    EXTERNAL_ERRORS,
     MATRIX_FILE,
     Database,
     delete_database,
-    is_busy,
-    is_external_error,
+    has_code,
     open_database,
 )
 from .refresh import Progress, refresh
@@ -94,9 +95,9 @@ class Index:
             try:
                 return refresh(self.database, self.workspace, progress, with_sessions=with_sessions)
             except sqlite3.OperationalError as error:
-                if not is_external_error(error):
+                if not has_code(error, EXTERNAL_ERRORS):
                     raise
-                if not is_busy(error):
+                if not has_code(error, BUSY_ERRORS):
                     self.messages.append("the index cannot be saved here, so this takes longer")
                 self.database.copy_to_memory()
                 self._matrix = None
@@ -158,7 +159,7 @@ class Index:
         except OSError:
             return int(pending)  # a full disk
         except sqlite3.OperationalError as error:
-            if not is_external_error(error):
+            if not has_code(error, EXTERNAL_ERRORS):
                 raise
             return int(pending)
 
