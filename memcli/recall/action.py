@@ -131,7 +131,7 @@ def rate_rules(find: Find, steps: Sequence[Step], folder: str) -> Iterator[Rated
         for path in step.paths:
             names.update(path.split("/"))
     names.discard("")
-    memories = find([*names, *words], names)
+    memories = find([*names, *words, *flags], names)
     rules, counts = prepare_rules(memories)
     for memory, rule in zip(memories, rules, strict=True):
         if rule.advised and rule.advised <= flags:

@@ -65,7 +65,9 @@ CONDITION = re.compile(
 )
 REQUEST = re.compile(r"(?i)\balways\b|\bwithout\W*$|^\W*(?:use|run)\b")
 # `use httpx instead of requests`
-REFUSED = re.compile(r"(?i)\b(?:instead of|rather than|avoid|(?:not|don't) use) `?([\w@/.-]*\w)")
+REFUSED = re.compile(
+    r"(?i)\b(?:instead of|rather than|avoid|(?:not|never|don't) use) `?([\w@/.-]*\w)"
+)
 # The text next to a name that the rule recommends: `use uv`, `uv instead of pip`.
 ADVICE_BEFORE = re.compile(r"(?i)\b(?:use|run|then|with|via|by|of|from) `?(?:[\w./:]+ )?$")
 ADVICE_AFTER = re.compile(r"`?,? (?:only|instead of|rather than|not)\b")
@@ -103,6 +105,9 @@ KIND = re.compile(
 )
 
 
+FOLDER = re.compile(r"(?i)(?<=[\w-]) (?:directory|folder)\b")  # `the vendor directory`
+
+
 def name_endings(kind: re.Match[str]) -> str:
     """Return the patterns of a kind of file: `*.ts *.tsx` for TypeScript."""
     return " ".join(f"*.{ending}" for ending in KINDS[kind[0].lower()].split(","))
@@ -121,7 +126,7 @@ class Rule:
     """A rule, lesson or correction, prepared for comparisons."""
 
     def __init__(self, text: str, type_: str, files: Sequence[str] = ()) -> None:
-        self.text = KIND.sub(name_endings, text[:LONGEST_RULE])
+        self.text = FOLDER.sub("/", KIND.sub(name_endings, text[:LONGEST_RULE]))
         self.type = type_
         self.files = files
         tokens = {token.rstrip(".:!?").lower() for token in TOKEN.findall(self.text)}
@@ -209,11 +214,12 @@ def build_step(part: list[str], folder: str) -> Step:
 
 
 def remove_wrappers(part: list[str]) -> tuple[list[str], list[str]]:
-    """Return a command without `sudo`, `uv run` and the like, and its variables."""
+    """Return a command without `time`, `uv run` and the like, and its variables and `sudo`."""
     variables = []
     while part:
         is_runner = "+".join(part[:2]) in WORDS["runners"]
-        if re.match(r"\w+=", part[0]):
+        # "Don't use sudo" is about every step that has it.
+        if re.match(r"\w+=|sudo$", part[0]):
             variables.append(part[0])
         elif not is_runner and not is_wrapper(part[0]):
             break
@@ -254,7 +260,7 @@ def find_signals(step: Step, rule: Rule, counts: Mapping[str, int]) -> dict[str,
     is_file = any(is_match(name, path) for name in rule.files for path in step.paths)
     if not is_file and (use == OTHER_USE or is_allowed(step, rule)):
         return {}
-    names = {step.program, *step.words}
+    names = {step.program, *step.words, *step.flags}
     is_about = use == ABOUT or any(word in names for word in REFUSED.findall(rule.text))
     is_named = not is_file and has_name(step, rule)
     # The description of a procedure mentions much that it is not about.
@@ -316,9 +322,10 @@ def is_before_subcommand(step: Step, rule: Rule) -> bool:
     if step.program not in WORDS["broad"] or not step.words:
         return False
     subcommand = "".join(list_stems(step.words[0]))
-    before_it = rf"(?i)(?:^never|^don't|\bbefore ((?:\w+ ){{0,2}})) ?{re.escape(subcommand)}"
+    # "Never push to main" and "run the tests before git push" are not about `docker push`.
+    refused = "^never |^don't |" if step.program == "git" else ""
+    before_it = rf"(?i)(?:{refused}\bbefore ((?:\w+ ){{0,2}})){re.escape(subcommand)}"
     match = re.search(before_it, rule.text) if subcommand else None
-    # "Run the tests before git push" is not about `docker push`.
     return match is not None and WORDS["broad"].isdisjoint((match[1] or "").split())
 
 
@@ -344,7 +351,7 @@ def compare_use(step: Step, rule: Rule, mention: re.Match[str]) -> int:
     # `make` may be the verb, and `git` in the middle of a sentence says little.
     if step.program in WORDS["english"]:
         return UNCLEAR
-    if step.program in WORDS["broad"] and not SUBJECT.search(before):
+    if step.program in WORDS["broad"] and not (is_about_flags or SUBJECT.search(before)):
         return UNCLEAR
     return ABOUT
 

@@ -143,6 +143,11 @@ def test_only_the_rule_about_an_action_is_shown(
         ("YAML files use 2 spaces.", ["edit ci.yml"], ["kubectl apply -f app.yaml"]),
         ("Use npm ci instead of npm install.", ["npm install"], ["npm ci", "npm test"]),
         ("Use polars instead of pandas.", ["uv add pandas"], ["uv add polars"]),
+        ("Never push to main.", ["git push"], ["docker push img", "git pull"]),
+        ("Always use the -n flag with kubectl.", ["kubectl apply"], ["kubectl -n x apply"]),
+        ("Use conventional commits.", ["git commit -m x"], ["git push"]),
+        ("Never touch the vendor directory.", ["edit vendor/x.js", "rm vendor"], ["edit a.js"]),
+        ("Don't use sudo.", ["sudo apt install jq"], ["apt install jq"]),
         ("Before committing run `just lint`.", ["git commit -m x"], ["just lint"]),
         ("Run dvc push before git push.", ["git push"], ["docker push img", "dvc push"]),
         ("Never commit notebooks with output.", ["git commit -am x"], ["git push"]),
@@ -170,7 +175,7 @@ def test_a_command_line_falls_into_its_programs() -> None:
     line = "cd x && A=1 sudo -E uv run pytest -n auto tests <<'EOF' | tee out\nrm -rf /\nEOF\n"
     commands = parse_command(line, "")
     assert [command.program for command in commands] == ["pytest", "tee"]
-    assert commands[0].flags == {"A=1", "-n"} and commands[1].paths == ("x/out",)
+    assert commands[0].flags == {"A=1", "sudo", "-n"} and commands[1].paths == ("x/out",)
     assert parse_command("python3 -m pip install x", "")[0].program == "pip"
     assert parse_command("cat log", "") == []
     assert parse_command("'unfinished; rm x", "")[-1].paths == ("x",)
