@@ -20,7 +20,7 @@ from ..api import (
 )
 from ..formats import CONTROL, SOURCES, count_noun, cut_middle, get_body, parse_time
 from ..index import Index, open_index
-from ..store import MARK, replace_whole
+from ..store import MARK, METADATA, replace_whole
 from ..transfer.export import (
     LINE_ENDINGS,
     ExportedFile,
@@ -92,7 +92,8 @@ def run_export(
     if is_document or name == "okf":
         statuses = ("active",) if is_document else EXPORTED
         files = [item for item in files if item.kind == "entry" and item.status in statuses]
-    counts = Counter(item.kind for item in files)
+    # A conversation has a second file.
+    counts = Counter(item.kind for item in files if not item.path.endswith(METADATA))
     problems: list[str] = []
     masked = [f"a secret is masked in {item.path}" for item in files if item.is_masked]
     if not dry_run:

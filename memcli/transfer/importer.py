@@ -18,6 +18,7 @@ from ..formats import Entry, build_words_digest, count_noun, format_entry, parse
 from ..index import Index, IndexedEntry, open_index
 from ..reconcile import Draft, build_entry, build_path, complete_draft, write_memories
 from ..store import (
+    METADATA,
     ChangeGroup,
     Commit,
     Replace,
@@ -292,7 +293,7 @@ class Importer:
                 continue
             if plan.is_held:
                 self.result.held += 1
-            else:
+            elif not plan.path.endswith(METADATA):
                 is_entry = file.kind == "entry"
                 example = read_file_entry(file).summary if is_entry else plan.path
                 self.count(file.kind, example)

@@ -350,6 +350,9 @@ def test_another_package_adds_a_format(tmp_path: Path) -> None:
     assert "Nuts are here." in run_mem(tmp_path, "session", "show", "here")[1]
     code, output, _ = run_mem(tmp_path, "import", str(talks / "there.jsonl"))
     assert (code, output.splitlines()[0]) == (0, "Imported 1 conversation file")
+    # Each has its metadata in a second file.
+    output = run_mem(tmp_path, "export", "out", "--all")[1]
+    assert output.startswith("Exported 2 conversation files")
 
 
 def build_cursor_store(folder: Path) -> Path:
