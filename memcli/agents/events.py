@@ -123,9 +123,11 @@ def read_error(response: Any, *, is_shell: bool) -> str:
         has_failed = any(isinstance(code, int) and code for code in codes)
         if has_failed or any(response.get(key) is True for key in ("is_error", "isError")):
             return read_result(response)
-    # Programs report their failure last. A log in the middle may quote other errors.
-    elif isinstance(response, str) and is_shell and FAILED_OUTPUT.search(response[-2000:]):
-        return response
+    elif isinstance(response, str) and is_shell:
+        # Codex reports the exit code first, and programs report their failure last. A log in the
+        # middle may quote other errors.
+        if FAILED_OUTPUT.search(f"{response[:100]}\n{response[-2000:]}"):
+            return response
     return ""
 
 
