@@ -10,10 +10,11 @@ from difflib import SequenceMatcher
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..data import compiled, expression
 from .language import (
     FEWEST_WORDS,
     Line,
+    compiled,
+    expression,
     find_names,
     has_number,
     has_word,
@@ -152,8 +153,13 @@ def find_value(body: str, reading: Reading) -> Correction | None:
     for kind in VALUE_KINDS:
         value = expression(TABLE, kind)
         match = compiled(f"(?i){lead}(?P<value>{value}){end}").match(body)
-        lines = [line for line in reading.lines if re.search(f"(?i){value}", line.text)]
-        if not match or not lines or (kind == "code_value" and not is_meant):
+        if not match or (kind == "code_value" and not is_meant):
+            continue
+        # "It's 9001, not 9000" corrects only a line with 9000.
+        old = match["old"]
+        lines = [line for line in reading.lines if not old or has_word(line.text, old)]
+        lines = [line for line in lines if re.search(f"(?i){value}", line.text)]
+        if not lines:
             continue
         wrong = lines[-1]
         # "12 now" after "14 tests fail" is a wish about the work at hand.

@@ -8,6 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..data import compiled as compiled
+from ..data import expression as expression
 from ..data import pattern, words
 from ..formats import CONTEXT, FULL_STOP, split_words
 
@@ -203,7 +205,8 @@ def is_work(line: Line) -> bool:
 
 def restate_line(line: Line) -> str:
     """Return a statement as the user would say it, or nothing if unclear."""
-    if len(line.text.split()) > LONGEST_LINE:
+    # "It is 2026" does not say what is.
+    if len(line.text.split()) > LONGEST_LINE or match_start("pointing", line.text):
         return ""
     if not line.is_agents:
         return line.text.rstrip(" .!")

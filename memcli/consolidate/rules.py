@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..formats import find_kind, guess_type
 from .corrections import (
     Reading,
     find_agent_statement,
@@ -194,10 +195,10 @@ def is_continuing(body: str, last: Statement, near: Sequence[Line]) -> bool:
         is_more = is_more or is_clause_about(body, near)
         if match_start("pointing", body):
             return True
-        if is_more and not (is_guarded(body) or find_kind(body)):
+        if is_more and not (is_guarded(body) or find_spoken_kind(body)):
             return True
     # "In all other cases 19 %", "Never accept them blindly."
-    is_rest = find_kind(body) and match_start("dependent", body)
+    is_rest = find_spoken_kind(body) and match_start("dependent", body)
     return bool(match_start("continuing", body) or is_rest)
 
 
@@ -248,8 +249,8 @@ def read_request(body: str, reading: Reading) -> Statement | None:
     if is_dependent(wanted):
         before = reading.previous or get_short_text(reading.earlier)
         wanted = f"{format_sentence(before)} {format_sentence(wanted)}" if before else ""
-    memory_type = TYPES.get(find_kind(wanted), "fact")
-    return Statement(format_sentence(wanted), memory_type if kind == "request" else "", kind)
+    text = format_sentence(wanted)
+    return Statement(text, guess_type(text) if kind == "request" else "", kind)
 
 
 def is_correcting_clause(clause: str, rest: str) -> bool:
@@ -263,7 +264,7 @@ def read_standing(
 ) -> Statement | None:
     """Return the rule, preference or correction that a sentence states."""
     correction = find_correction(sentence, body, reading)
-    kind = "correction" if correction else find_kind(body)
+    kind = "correction" if correction else find_spoken_kind(body)
     text, corrects = correction or (body, "")
     if not kind:
         return None
@@ -289,17 +290,9 @@ def read_standing(
     return Statement(format_sentence(text), memory_type, kind, corrects=corrects)
 
 
-def find_kind(sentence: str) -> str:
-    """Return the kind of a sentence: rule, decision, preference or nothing."""
-    body = format_sentence(sentence).rstrip(".!")
-    is_preference = search_pattern("preference", body) and not search_pattern("no_preference", body)
-    if is_preference and match_start("first_person", body):
-        return "preference"
-    if search_pattern("rule", body) and not search_pattern("no_rule", body):
-        return "rule"
-    if is_preference:
-        return "preference"
-    return "decision" if search_pattern("decision", body) else ""
+def find_spoken_kind(sentence: str) -> str:
+    """Return the kind of a sentence with words such as "ok so" around it."""
+    return find_kind(format_sentence(sentence).rstrip(".!"))
 
 
 def is_clause_about(body: str, lines: Sequence[Line]) -> bool:

@@ -32,9 +32,11 @@ if TYPE_CHECKING:
         distrust_entry,
         edit_entry,
         find_claim,
+        find_kind,
         find_new_strings,
         fold_key,
         format_entry,
+        guess_type,
         is_forgotten,
         is_forgotten_reworded,
         read_entry,
@@ -132,7 +134,7 @@ __getattr__ = import_lazily(
         "entry": (
             "EPISODIC Entry FADED FIELDS PROCEDURAL SOURCES SPELLINGS STATUSES "
             "STATUS_SPELLINGS TRUST TYPES can_fade compute_retention distrust_entry "
-            "edit_entry find_claim find_new_strings fold_key format_entry "
+            "edit_entry find_claim find_kind find_new_strings fold_key format_entry guess_type "
             "is_forgotten is_forgotten_reworded read_entry read_file_time read_id read_key "
             "read_list read_tags replace_body"
         ),

@@ -8,12 +8,14 @@ decay of the memory system jcode.
 """
 
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from ..data import pattern
 from . import frontmatter
 from .dates import find_day_in_name, format_time, parse_time
 from .text import Problem, find_strings, summarize
@@ -39,6 +41,11 @@ STATUS_SPELLINGS = {
     "replaced": "superseded",
     "archived": "faded",
 }
+KIND_TYPES = {"rule": "constraint", "preference": "preference"}
+# The patterns that tell the type of a memory from its first clause, the most certain first.
+FIRST_WORDS = ("lesson", "constraint", "fact")
+CLAUSE_END = re.compile(r"[.!?;](?:\s|$)|\n")
+LONGEST_CLAUSE = 200  # characters
 KEY_LENGTH = 200
 # An agent may change these fields. Other fields say whose word a memory is, and if it counts.
 AGENT_FIELDS = (
@@ -455,3 +462,28 @@ def can_fade(entry: Any) -> bool:
     if entry.pinned or entry.type in LASTING_TYPES:
         return False
     return not (entry.type == "preference" and entry.source == "user")
+
+
+def guess_type(text: str) -> str:
+    """Return the type of a memory from its first clause. Agents are reminded of rules."""
+    clause = CLAUSE_END.split(text[:LONGEST_CLAUSE], maxsplit=1)[0]
+    for type_ in FIRST_WORDS:
+        if pattern("statements.toml", f"first_words_of_{type_}").match(clause):
+            return type_
+    return KIND_TYPES.get(find_kind(clause), "fact")
+
+
+def find_kind(sentence: str) -> str:
+    """Return the kind of a sentence without full stop: rule, decision, preference or nothing."""
+
+    def fits(name: str) -> bool:
+        return bool(pattern("statements.toml", name).search(sentence))
+
+    is_preference = fits("preference") and not fits("no_preference")
+    if is_preference and fits("first_person"):
+        return "preference"
+    if fits("rule") and not fits("no_rule"):
+        return "rule"
+    if is_preference:
+        return "preference"
+    return "decision" if fits("decision") else ""

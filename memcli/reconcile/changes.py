@@ -27,6 +27,7 @@ from ..formats import (
     find_promoted_lines,
     fold_key,
     format_time,
+    guess_type,
     is_id,
     parse,
     parse_time,
@@ -40,20 +41,8 @@ from ..search.names import get_entry
 from ..store import Append, ChangeGroup, Commit, Replace, Workspace, commit, read_file, redact_text
 
 UNDECIDED_DAYS = 90
-# "We never found it", "No tests exist" and "Before moving, it was slow" are facts.
-FIRST_WORDS = {
-    "lesson": r"lessons?(?: learned)?:",
-    "constraint": r"(?:please|always|never|do not|don['’]?t|from now on|avoid|rule:)(?!\w)"
-    r"|use (?!of\b|cases?\b)|(?:we|you) (?:always|never|must)(?! \w+ed\b| found\b| had\b) "
-    r"|no (?!one\b|longer\b)(?!.*\b(?:is|are|was|were|ha[sd]|have|exists?|found|needed|yet)\b)\w"
-    r"|(?:run|format|lint|validate|regenerate|rebuild|bump) (?!\d|(?:of|is|was|times?)\b)"
-    r"|(?:before (?:\w+ing|each|every)|(?:before|after|when(?:ever)?|if) you)\b[^,]*, "
-    r"(?!(?:the|we|i|it|they|our|my|this)\b)",
-    # "I prefer tabs", "The user prefers tabs", "Ana now prefers tabs"
-    "preference": r"(?:i|we|(?:the )?user|\w+)(?: \w+)? prefers?\b",
-}
 # S3 in "The cache is in GCS, not S3."
-DENIED = re.compile(r", (?:and )?not (?:an? |the |in |on |at |to )?([\w./:@#-]{2,40})[.!]?$")
+DENIED = re.compile(r", (?:and )?not (?:an? |the |in |on |at |to )?([\w./:@# -]{2,40})[.!]?$")
 LIST_FIELDS = ("tags", "aliases", "files", "sources")
 # The fields that an entry copies from a draft, and a draft from an entry in the inbox.
 COPIED_FIELDS = (
@@ -308,14 +297,6 @@ def complete_draft(index: Index, draft: Draft, default_project: str | None = Non
         is_dated=bool(draft.created_at),
         corrects=draft.corrects or find_denied_value(draft.text),
     )
-
-
-def guess_type(text: str) -> str:
-    """Return the type of a memory from its first words. Agents are reminded of rules."""
-    for type_, words in FIRST_WORDS.items():
-        if re.match(words, text, re.IGNORECASE):
-            return type_
-    return "fact"
 
 
 def find_denied_value(text: str) -> str:

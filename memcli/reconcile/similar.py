@@ -216,6 +216,9 @@ def find_corrected(index: Index, draft: Draft, cosines: dict[int, float]) -> lis
     words = split_words(draft.corrects)
     if not words:
         return []
+    drafted = split_words(draft.text)
+    # In "Go 1.24, not Go 1.23", Go is the subject.
+    values = {word for word in words if drafted.count(word) == 1}
     having: list[int] = []  # files with the corrected words
     meant: list[tuple[int, int]] = []  # of these, the ones about the subject; shared words
     rows = index.run(
@@ -225,11 +228,11 @@ def find_corrected(index: Index, draft: Draft, cosines: dict[int, float]) -> lis
     ).fetchall()
     for file, text in rows:
         said = split_words(get_content(text))
-        if has_sequence(said, words, but_not=True) and said != split_words(draft.text):
+        if has_sequence(said, words, but_not=True) and said != drafted:
             having.append(file)
             is_close = not cosines or cosines.get(file, 0.0) >= CORRECTED_COSINE
             # Two sentences about Friday need another word that says something.
-            shared = find_content_words(draft.text) & set(said) - set(words)
+            shared = find_content_words(draft.text) & set(said) - values
             if is_close and shared:
                 meant.append((file, len(shared)))
     files = [file for file, shared in meant if len(meant) == 1 or shared > 1]

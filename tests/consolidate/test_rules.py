@@ -94,6 +94,9 @@ def test_a_prompt_asks_to_remember_or_forget(
         "2026-11-20T09:01 ERROR never retry",
         "I like the second one",
         "please write a letter to my landlord",
+        "always the same error",
+        "never gonna give you up",
+        "remember to run the tests",
         "hello from the office",
     ],
 )
@@ -113,6 +116,10 @@ def test_nothing_is_stored(prompt: str) -> None:
         ("whenever you touch the schema, bump the version", "rule"),
         ("invoices need a second signature above 500 euro", "rule"),
         ("raw files are never edited", "rule"),
+        ("don't use moment, use date-fns", "rule"),
+        ("stop adding comments to every function", "rule"),
+        ("run `make fmt` after every edit of a .go file", "rule"),
+        ("I told you: use date-fns, not moment", "preference"),
         ("we decided to keep the monorepo because the split cost too much", "rule"),
         ("Ab jetzt gehen Rechnungen an Sabine", "rule"),
         ("I prefer short answers", "preference"),
@@ -154,6 +161,9 @@ def test_a_correction_names_what_it_corrects(
         ("Shall I run the tests?", "no, I do that on Monday"),
         ("It works on Linux.", "not on my machine"),
         ("Done.", "sorry for the late reply, the kid was sick"),
+        # The old value that it names is not in the sentence with another number.
+        ("Run pytest with --timeout=120.", "wrong port, it's 9001, not 9000"),
+        ("It is 2025 in the footer.", "no, it's 2026, not 2025"),
     ],
 )
 def test_an_answer_is_no_correction(before: str, answer: str) -> None:

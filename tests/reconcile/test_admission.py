@@ -199,6 +199,9 @@ def test_a_denied_value_is_corrected_in_each_memory_about_it(tmp_path: Path) -> 
     save(workspace, *map(say, [*old, "The photos of the shop are in S3."]))
     save(workspace, say("The CI cache lives in GCS, not S3."))
     assert list_texts(workspace, "superseded") == old
+    save(workspace, say("We use eslint 8."), say("We have 8 bikes."))
+    save(workspace, say("We use eslint 9, not eslint 8."))
+    assert list_texts(workspace, "superseded") == [*old, "We use eslint 8."]
 
 
 @pytest.mark.parametrize(
@@ -213,6 +216,11 @@ def test_a_denied_value_is_corrected_in_each_memory_about_it(tmp_path: Path) -> 
                 "Use polars, not pandas",
                 "No force pushes to main",
                 "we always squash merges",
+                "We use pnpm, never npm.",
+                "Team rule: always rebase before merging.",
+                "Remember to run make fmt.",
+                "Only deploy on weekdays. The team is here then.",
+                "When pnpm install fails with EACCES, run make clean",
                 "Avoid wildcard imports",
                 "Before deploying, run the smoke test",
                 "Run `make docs` after you edit docs/api.md",
@@ -220,10 +228,13 @@ def test_a_denied_value_is_corrected_in_each_memory_about_it(tmp_path: Path) -> 
                 "If you touch the Dockerfile, rebuild with make image",
             ],
         ),
+        ("preference", ["I like short commit messages.", "Prefer ripgrep over grep."]),
         ("lesson", ["Lesson: rsync fails with code 23 unless --partial is given."]),
         (
             "fact",
             [
+                "The build always fails on Windows.",
+                "Metrics are in Grafana. Never use the old board.",
                 "No one knows the code of the boiler.",
                 "Nobody is on call.",
                 "No longer on AWS.",
