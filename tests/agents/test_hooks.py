@@ -607,6 +607,14 @@ def test_a_plugin_and_the_settings_report_one_start(tmp_path: Path) -> None:
     ]
 
 
+def test_the_exit_code_is_before_a_long_output() -> None:
+    for code in (0, 1):
+        output = f"Exit code: {code}\nWall time: 1 s\nOutput:\n{'EADDRINUSE 4000. ' * 200}"
+        data = {"hook_event_name": "PostToolUse", "tool_name": "shell", "tool_response": output}
+        event = parse_event(json.dumps(data).encode())
+        assert event is not None and bool(event.error) is bool(code)
+
+
 def test_copilot_reports_an_event_to_two_hooks(tmp_path: Path) -> None:
     """It also runs the hooks of Claude Code, and may report the first prompt before the start."""
     make_workspace(tmp_path)
