@@ -303,7 +303,9 @@ class Exchange:
                 "clone it instead: git clone ADDRESS; cd FOLDER; mem trust; mem sync",
             )
         if base == self.repository.empty_tree:
-            self.result.messages = [f"{name} began as another memory: both are one memory now"]
+            self.result.messages = [
+                f"this memory and {name} had no common history: now they are one"
+            ]
 
     def check_names(self, target: str) -> None:
         """Raise RejectedError if this disk cannot have all files of a commit.

@@ -86,7 +86,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(world, world.with_name("laptop"), symlinks=True)
     desktop = Machine(world / "desktop")
     desktop.write("The bees are in Jena.")
-    assert "began as another memory: both are one memory now" in desktop.sync(hub)
+    assert "had no common history: both are one memory now" in desktop.sync(hub)
     assert "another memory" not in laptop.sync()
     shutil.copytree(world, world.with_name("desktop"), symlinks=True)
     return world
