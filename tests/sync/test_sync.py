@@ -86,8 +86,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(world, world.with_name("laptop"), symlinks=True)
     desktop = Machine(world / "desktop")
     desktop.write("The bees are in Jena.")
-    assert "had no common history: both are one memory now" in desktop.sync(hub)
-    assert "another memory" not in laptop.sync()
+    assert "had no common history: now they are one" in desktop.sync(hub)
+    assert "common history" not in laptop.sync()
     shutil.copytree(world, world.with_name("desktop"), symlinks=True)
     return world
 
