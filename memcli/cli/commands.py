@@ -56,7 +56,6 @@ class Command(NamedTuple):
     group: str  # one of GROUPS; empty if only programs call it
     summary: str
     takes_text: bool = False  # which may start with a dash
-    is_undoable: bool = False  # `mem undo` reverts it
 
 
 COMMANDS: dict[str, Command] = {
@@ -68,15 +67,13 @@ COMMANDS: dict[str, Command] = {
     "demo": Command("Start", "show mem at work in half a minute"),
     "completion": Command("Start", "print a shell completion script"),
     "help": Command("Start", "show help of a command"),
-    "write": Command("Write", "save a memory, or replace one", takes_text=True, is_undoable=True),
-    "edit": Command("Write", "change a memory or another file", is_undoable=True),
-    "note": Command("Write", "add a line to today's notes", takes_text=True, is_undoable=True),
-    "forget": Command("Write", "hide memories, or delete them", is_undoable=True),
-    "restore": Command(
-        "Write", "bring back a forgotten, faded or superseded memory", is_undoable=True
-    ),
-    "review": Command("Write", "answer the questions that need your decision", is_undoable=True),
-    "undo": Command("Write", "revert a command", is_undoable=True),
+    "write": Command("Write", "save a memory, or replace one", takes_text=True),
+    "edit": Command("Write", "change a memory or another file"),
+    "note": Command("Write", "add a line to today's notes", takes_text=True),
+    "forget": Command("Write", "hide memories, or delete them"),
+    "restore": Command("Write", "bring back a forgotten, faded or superseded memory"),
+    "review": Command("Write", "answer the questions that need your decision"),
+    "undo": Command("Write", "revert a command"),
     "search": Command("Find", "find by meaning and by words", takes_text=True),
     "grep": Command("Find", "find lines by exact text or expression", takes_text=True),
     "read": Command("Find", "show a memory or file"),
@@ -88,21 +85,16 @@ COMMANDS: dict[str, Command] = {
         "Learn",
         "record, list, show, import, compact and delete conversations",
         takes_text=True,
-        is_undoable=True,
     ),
-    "consolidate": Command(
-        "Learn", "turn conversations into history and memories", is_undoable=True
-    ),
-    "history": Command("Learn", "list the log, or add to it", is_undoable=True),
-    "promote": Command(
-        "Learn", "put confirmed memories into MEMORY.md, or remove their lines", is_undoable=True
-    ),
-    "decay": Command("Learn", "show what has faded, and mark it", is_undoable=True),
+    "consolidate": Command("Learn", "turn conversations into history and memories"),
+    "history": Command("Learn", "list the log, or add to it"),
+    "promote": Command("Learn", "put confirmed memories into MEMORY.md, or remove their lines"),
+    "decay": Command("Learn", "show what has faded, and mark it"),
     "tend": Command("Learn", "do the pending maintenance; meant for cron"),
     "check": Command("Maintain", "find problems in files, and fix them"),
     "index": Command("Maintain", "update the search index now"),
     "export": Command("Share", "write the memory to a file or folder"),
-    "import": Command("Share", "bring in memories from a file or folder", is_undoable=True),
+    "import": Command("Share", "bring in memories from a file or folder"),
     "sync": Command("Share", "exchange memories with your other machines"),
     "hook": Command("Share", "connect agents, git, cron and systemd"),
     "mcp": Command("Share", "serve the memory to agents over MCP"),

@@ -136,8 +136,8 @@ def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Con
     try:
         return context, function(context, **parsed)
     except RejectedError:
-        # A failed undo is no command to undo.
-        if COMMANDS[name].is_undoable and name != "undo":
+        # The result of a command that can be undone has the field `undo`. A failed undo cannot.
+        if name == "import" or ("undo" in known_fields and name != "undo"):
             note_failed_command(context, name)
         raise
     finally:

@@ -69,11 +69,10 @@ _IBAN = r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})
 _BEGIN, _END = r"(?<![\w.+-])", r"(?![\w-]|\.\d)"
 # Every number of _SHAPES contains this. A search for each shape takes far longer.
 _ENOUGH = r"(?:\d[ .+-]?[A-Z]?){5}\d"
-_SSN = r"(?!000|666|9\d\d)\d{3}{0}(?!00)\d{2}{0}(?!0000)\d{4}"
 # These shapes count without a name next to them.
 _SHAPES = "|".join(
     (
-        _SSN.replace("{0}", "-"),  # United States
+        r"(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}",  # United States
         r"[A-Z]{6}\d{2}[A-EHLMPRST]\d{2}[A-Z]\d{3}[A-Z]",  # Italy
         r"\d{3}\.\d{3}\.\d{3}-\d{2}",  # Brazil
         r"[1-9]\d{5}(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dX]",  # China
@@ -81,24 +80,6 @@ _SHAPES = "|".join(
         r"[12] \d{2} (?:0[1-9]|1[0-2]|[2-9]\d) (?:\d{2}|2[AB]) \d{3} \d{3} \d{2}",  # France, as its cards have it
     )
 )
-# Numbers that need one of the names in `personal_codes.toml` next to them, in lower case.
-_LABELLED_NUMBERS = {
-    "ssn": _SSN.replace("{0}", "[- ]?"),
-    "itin": r"9\d{2}[- ]?\d{2}[- ]?\d{4}",
-    "bsn": r"\d{9}|\d{3}[. ]\d{3}[. ]\d{3}|\d{4}[. ]\d{2}[. ]\d{3}",
-    "pesel": r"\d{11}",
-    "steuer-id": r"[1-9]\d ?\d{3} ?\d{3} ?\d{3}",
-    "personnummer": r"(?:\d{2})?\d{6}[-+ ]?\d{4}",
-    "hetu": r"\d{6}[-+a]\d{3}[0-9a-y]",
-    "aadhaar": r"[2-9]\d{3}[ -]?\d{4}[ -]?\d{4}",
-    "cpf": r"\d{11}",
-    "dni": r"(?:\d{8}|[xyz][ -]?\d{7})[ -]?[a-z]",
-    "nir": r"[12] ?\d{2} ?\d{2} ?(?:\d{2}|2[ab]) ?\d{3} ?\d{3} ?\d{2}",
-    "nino": r"[a-z]{2} ?\d{2} ?\d{2} ?\d{2} ?[a-d]",
-    "passport": r"(?=[a-z0-9]*\d[a-z0-9]*\d[a-z0-9]*\d[a-z0-9]*\d)[a-z0-9]{7,12}",
-}
-# The name of these may also follow the number, because few other things have their shape.
-_NAMED_BEHIND = ("hetu", "dni", "nir")
 
 
 def find_codes(text: str, low: str) -> Iterator[Span]:
@@ -307,13 +288,14 @@ def find_national_ids(text: str, low: str) -> Iterator[Span]:
     if compiled(_ENOUGH).search(text):
         for match in compiled(f"{_BEGIN}(?:{_SHAPES}){_END}").finditer(text):
             yield *match.span(), "national-id"
-    for key, pattern in _LABELLED_NUMBERS.items():
-        labels = data.table("personal_codes.toml")["national_ids"][key]
-        if any(map(low.__contains__, labels)):
-            called = "|".join(labels)
-            after = rf"\b(?:{called})\b[^\n\d]{{0,30}}?{_BEGIN}(?P<number>{pattern}){_END}"
-            before = rf"{_BEGIN}(?P<number>{pattern}){_END}[^\n\d]{{1,12}}?\b(?:{called})\b"
-            for expression in (after, before) if key in _NAMED_BEHIND else (after,):
+    for row in data.table("personal_codes.toml")["national_ids"]:
+        if any(map(low.__contains__, row["names"])):
+            name = rf"\b(?:{'|'.join(row['names'])})\b"
+            number = f"{_BEGIN}(?P<number>{row['pattern']}){_END}"
+            expressions = [rf"{name}[^\n\d]{{0,30}}?{number}"]
+            if row.get("may_follow"):
+                expressions.append(rf"{number}[^\n\d]{{1,12}}?{name}")
+            for expression in expressions:
                 for match in compiled(expression).finditer(low):
                     if len(set(match["number"])) > 1:
                         yield *match.span("number"), "national-id"
