@@ -35,9 +35,7 @@ def run_config(
     action: Annotated[str, Argument(help=f"One of: {', '.join(ACTIONS)}. Default: list.")] = "list",
     name: Annotated[str, Argument(help="The setting.")] = "",
     value: Annotated[str, Argument(help="Its new value. A list has commas: Private,Archive.")] = "",
-    user: Annotated[
-        bool, Option("--user", help="Change your own settings, for every workspace.")
-    ] = False,
+    user: Annotated[bool, Option(help="Change your own settings, for every workspace.")] = False,
 ) -> Result:
     """Read and change settings.
 

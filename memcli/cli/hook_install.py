@@ -46,7 +46,7 @@ def run_hook(
         ),
     ] = "",
     project: Annotated[
-        bool, Option("--project", help="Use the settings of this project, which git ignores.")
+        bool, Option(help="Use the settings of this project, which git ignores.")
     ] = False,
 ) -> Result:
     """Connect agents, so that they receive memories and mem records their conversations.

@@ -46,10 +46,10 @@ def run_init(
     folder: Annotated[
         str, Argument(help="Default: memory/ in the repository. In a vault: the vault itself.")
     ] = "",
-    private: Annotated[bool, Option("--private", help="Hide it from git (the default).")] = False,
-    shared: Annotated[bool, Option("--shared", help="Commit it with the code.")] = False,
+    private: Annotated[bool, Option(help="Hide it from git (the default).")] = False,
+    shared: Annotated[bool, Option(help="Commit it with the code.")] = False,
     yes: Annotated[
-        bool, Option("--yes", help="Connect the agents and import conversations without asking.")
+        bool, Option(help="Connect the agents and import conversations without asking.")
     ] = False,
 ) -> Result:
     """Create a workspace.
@@ -117,7 +117,7 @@ def run_init(
 
 
 def run_trust(
-    context: Context, remove: Annotated[bool, Option("--remove", help="Stop trusting it.")] = False
+    context: Context, remove: Annotated[bool, Option(help="Stop trusting it.")] = False
 ) -> Result:
     """Trust a workspace: mem may treat its text as your own statements.
 

@@ -210,6 +210,9 @@ def build_parser(
         # typer would print `<list[str]>` and `[default: -1.0]`.
         kind, option = parameter.annotation.__origin__, parameter.annotation.__metadata__[0]
         option.show_default = False
+        # Without this, typer adds --no-NAME to a flag, and keeps the _ of `type_`.
+        if isinstance(option, typer.models.OptionInfo) and option.default is ...:
+            option.param_decls = (f"--{parameter.name.strip('_').replace('_', '-')}",)
         is_number = kind in (int, float, int | None, float | None)
         default_name = "n" if is_number else "text"
         if isinstance(option, typer.models.ArgumentInfo):

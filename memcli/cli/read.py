@@ -43,7 +43,7 @@ def run_read(
     offset: Annotated[int | None, Option(min=1, help="Start at this line.")] = None,
     limit: Annotated[int | None, Option(min=1, help="Show at most this many lines.")] = None,
     history: Annotated[
-        bool, Option("--history", help="Show what happened to it: commands and git commits.")
+        bool, Option(help="Show what happened to it: commands and git commits.")
     ] = False,
 ) -> Result:
     """Show a memory, a page or a passage, and the files that link to it.
@@ -80,7 +80,7 @@ def run_ls(
     limit: Annotated[
         int | None, Option("-n", "--limit", min=1, help="List at most this many.")
     ] = None,
-    type_: Annotated[list[str], Option("--type", help="Only memories of this type.")] = [],
+    type_: Annotated[list[str], Option(help="Only memories of this type.")] = [],
     tag: Annotated[list[str], Option(help="Only memories with this tag.")] = [],
     status: Annotated[
         list[str], Option(help="active (default), superseded, forgotten, faded or all.")
@@ -256,7 +256,7 @@ def run_grep(
         int | None, Option("-n", "--limit", min=1, help="Show at most this many lines.")
     ] = None,
     all_: Annotated[
-        bool, Option("--all", help="Also search forgotten, faded and superseded memories.")
+        bool, Option(help="Also search forgotten, faded and superseded memories.")
     ] = False,
 ) -> Result:
     """Find lines by exact text: in memories, MEMORY.md, history, notes and conversations.

@@ -35,17 +35,15 @@ def run_recall(
     prompt: Annotated[list[str], Argument(help="The prompt; - reads it from standard input.")],
     format_: Annotated[
         str,
-        Option("--format", help="context (default), block (the best three) or json."),
+        Option(help="context (default), block (the best three) or json."),
     ] = "context",
     tokens: Annotated[int, Option(min=0, help="Print at most this many tokens.")] = 0,
     session: Annotated[
         str, Option(help="Id of a session: print only memories that it has not received yet.")
     ] = "",
-    explain: Annotated[
-        bool, Option("--explain", help="Show why each memory was chosen or left out.")
-    ] = False,
+    explain: Annotated[bool, Option(help="Show why each memory was chosen or left out.")] = False,
     late: Annotated[
-        bool, Option("--late", help="Save the result for the next prompt of the session.")
+        bool, Option(help="Save the result for the next prompt of the session.")
     ] = False,
 ) -> Result:
     """Print the memories that fit a prompt, then MEMORY.md, today's notes and the last days.
@@ -89,10 +87,10 @@ def run_context(
     context: Context,
     session: Annotated[str, Option(help="Id of a session: record what it has received.")] = "",
     resumed: Annotated[
-        bool, Option("--resumed", help="Print only lines that the session has not received yet.")
+        bool, Option(help="Print only lines that the session has not received yet.")
     ] = False,
     explain: Annotated[
-        bool, Option("--explain", help="Show why each line is there, and how many tokens it uses.")
+        bool, Option(help="Show why each line is there, and how many tokens it uses.")
     ] = False,
 ) -> Result:
     """Print the text that an agent receives when a session starts.

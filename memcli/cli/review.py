@@ -30,9 +30,7 @@ def run_review(
     answer: Annotated[
         str, Argument(metavar="[ANSWER]", help="older, newer, both, accept or reject.")
     ] = "",
-    duplicates: Annotated[
-        bool, Option("--duplicates", help="Also list memories that may be duplicates.")
-    ] = False,
+    duplicates: Annotated[bool, Option(help="Also list memories that may be duplicates.")] = False,
 ) -> Result:
     """Answer open questions, each with one key.
 

@@ -29,7 +29,7 @@ def run_search(
     kind: Annotated[
         list[str], Option(help="entry, memory (MEMORY.md), history, note, session or document.")
     ] = [],
-    type_: Annotated[list[str], Option("--type", help="Only memories of this type.")] = [],
+    type_: Annotated[list[str], Option(help="Only memories of this type.")] = [],
     tag: Annotated[list[str], Option(help="Only memories with this tag.")] = [],
     status: Annotated[
         list[str], Option(help="active (default), superseded, forgotten, faded or all.")
@@ -38,9 +38,7 @@ def run_search(
     until: Annotated[str, Option(help="Only hits up to this date.")] = "",
     where: Annotated[list[str], Option(help='Only memories with this property: "rating>=4".')] = [],
     min_score: Annotated[float, Option(help="Hide hits below this relevance (0 to 1).")] = -1.0,
-    explain: Annotated[
-        bool, Option("--explain", help="Show how each relevance is computed.")
-    ] = False,
+    explain: Annotated[bool, Option(help="Show how each relevance is computed.")] = False,
 ) -> Result:
     """Find memories by meaning and by words.
 

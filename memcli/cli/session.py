@@ -75,13 +75,11 @@ def run_session(
     ] = "-",
     role: Annotated[str, Option(help="For `append`: user (default) or assistant.")] = "user",
     all_: Annotated[
-        bool, Option("--all", help="For `import`: the conversations of all agents in this project.")
+        bool, Option(help="For `import`: the conversations of all agents in this project.")
     ] = False,
     limit: Annotated[int, Option("-n", "--limit", min=1, help="Show at most this many.")] = 50,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="For `import`: only show what would be added.")
-    ] = False,
-    yes: Annotated[bool, Option("--yes", help="For `clear` and `delete`: do not ask.")] = False,
+    dry_run: Annotated[bool, Option(help="For `import`: only show what would be added.")] = False,
+    yes: Annotated[bool, Option(help="For `clear` and `delete`: do not ask.")] = False,
 ) -> Result:
     """Record, list, import or delete conversations (sessions).
 
@@ -290,13 +288,13 @@ def run_consolidate(
     ] = "",
     all_: Annotated[
         bool,
-        Option("--all", help="Read every conversation to its end, even if it still runs."),
+        Option(help="Read every conversation to its end, even if it still runs."),
     ] = False,
-    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be saved.")] = False,
-    no_llm: Annotated[bool, Option("--no-llm", help="Do not ask the language model.")] = False,
+    dry_run: Annotated[bool, Option(help="Only show what would be saved.")] = False,
+    no_llm: Annotated[bool, Option(help="Do not ask the language model.")] = False,
     ask: Annotated[
         bool,
-        Option("--ask", help="Print the prompt, for an agent that answers instead of a model."),
+        Option(help="Print the prompt, for an agent that answers instead of a model."),
     ] = False,
     answer: Annotated[
         str,
@@ -305,7 +303,6 @@ def run_consolidate(
     background: Annotated[
         bool,
         Option(
-            "--background",
             help="Process pending conversations, as hooks do. Problems go to the log.",
         ),
     ] = False,

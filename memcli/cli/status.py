@@ -37,7 +37,7 @@ INDEX_FIELDS = ("workspace", "files", "texts", "seconds", "space", "shared", "pu
 
 
 def run_status(
-    context: Context, all_: Annotated[bool, Option("--all", help="Add statistics.")] = False
+    context: Context, all_: Annotated[bool, Option(help="Add statistics.")] = False
 ) -> Result:
     """Show the workspaces in use and why, what they contain, and what is pending.
 
@@ -84,11 +84,9 @@ def run_check(
     context: Context,
     fix: Annotated[
         bool,
-        Option("--fix", help="Fix problems that have one right solution, without losing text."),
+        Option(help="Fix problems that have one right solution, without losing text."),
     ] = False,
-    staged: Annotated[
-        bool, Option("--staged", help="Check the files that git is about to commit.")
-    ] = False,
+    staged: Annotated[bool, Option(help="Check the files that git is about to commit.")] = False,
 ) -> Result:
     """Find problems in files: bad YAML, secrets, conflict markers, forgotten memories.
 
@@ -156,11 +154,9 @@ def run_doctor(context: Context) -> Result:
 
 def run_index(
     context: Context,
-    rebuild: Annotated[
-        bool, Option("--rebuild", help="Delete the index and build it again.")
-    ] = False,
+    rebuild: Annotated[bool, Option(help="Delete the index and build it again.")] = False,
     sql: Annotated[
-        bool, Option("--sql", help="Print the tables of a team's server for its administrator.")
+        bool, Option(help="Print the tables of a team's server for its administrator.")
     ] = False,
 ) -> Result:
     """Read every file and embed every text now, instead of little by little during searches.

@@ -23,12 +23,10 @@ def run_sync(
     remote: Annotated[
         str, Argument(help="Name or address of a git remote. Default: the remote of the branch.")
     ] = "",
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Only show what would be sent and received.")
-    ] = False,
+    dry_run: Annotated[bool, Option(help="Only show what would be sent and received.")] = False,
     accept_rewrite: Annotated[
         bool,
-        Option("--accept-rewrite", help="Accept a history that was rewritten on the remote."),
+        Option(help="Accept a history that was rewritten on the remote."),
     ] = False,
 ) -> Result:
     """Exchange memories with your other machines through git.

@@ -58,15 +58,15 @@ def run_export(
         str, Argument(help="A file, or a new folder for Markdown; default: standard output.")
     ] = "-",
     format_: Annotated[
-        str, Option("--format", help="jsonl, markdown or okf. Default: from the name of the file.")
+        str, Option(help="jsonl, markdown or okf. Default: from the name of the file.")
     ] = "",
-    type_: Annotated[list[str], Option("--type", help="Only memories of this type.")] = [],
-    tag: Annotated[list[str], Option("--tag", help="Only memories with this tag.")] = [],
+    type_: Annotated[list[str], Option(help="Only memories of this type.")] = [],
+    tag: Annotated[list[str], Option(help="Only memories with this tag.")] = [],
     all_: Annotated[
-        bool, Option("--all", help="Also export conversations and the inbox, which are private.")
+        bool, Option(help="Also export conversations and the inbox, which are private.")
     ] = False,
-    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be exported.")] = False,
-    force: Annotated[bool, Option("--force", help="Replace an existing file.")] = False,
+    dry_run: Annotated[bool, Option(help="Only show what would be exported.")] = False,
+    force: Annotated[bool, Option(help="Replace an existing file.")] = False,
 ) -> Result:
     """Export memories, MEMORY.md, the history and daily notes.
 
@@ -215,21 +215,19 @@ def run_import(
     file: Annotated[str, Argument(help="A file or folder; - reads standard input.")],
     format_: Annotated[
         str,
-        Option("--format", help="Name of the format, such as csv. Default: mem recognizes it."),
+        Option(help="Name of the format, such as csv. Default: mem recognizes it."),
     ] = "",
-    type_: Annotated[list[str], Option("--type", help="Only memories of this type.")] = [],
-    tag: Annotated[list[str], Option("--tag", help="Only memories with this tag.")] = [],
+    type_: Annotated[list[str], Option(help="Only memories of this type.")] = [],
+    tag: Annotated[list[str], Option(help="Only memories with this tag.")] = [],
     map_: Annotated[
         list[str],
-        Option("--map", help="In CSV and JSON: FIELD=NAME, such as text=content,tags=labels."),
+        Option(help="In CSV and JSON: FIELD=NAME, such as text=content,tags=labels."),
     ] = [],
     source_: Annotated[
         str,
-        Option(
-            "--source", help=f"Source of the memories: {', '.join(SOURCES)}. Default: inferred."
-        ),
+        Option(help=f"Source of the memories: {', '.join(SOURCES)}. Default: inferred."),
     ] = "",
-    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be imported.")] = False,
+    dry_run: Annotated[bool, Option(help="Only show what would be imported.")] = False,
 ) -> Result:
     """Import memories that `mem export` wrote, or the memories of another tool.
 

@@ -40,12 +40,12 @@ def run_undo(
     number: Annotated[
         int, Argument(help="The number of the command; default: your last command.")
     ] = 0,
-    list_: Annotated[bool, Option("--list", help="List the commands in the undo log.")] = False,
+    list_: Annotated[bool, Option(help="List the commands in the undo log.")] = False,
     limit: Annotated[
         int | None, Option("-n", "--limit", min=1, help="For --list: show at most this many.")
     ] = None,
-    redo: Annotated[bool, Option("--redo", help="Redo the last undone command.")] = False,
-    yes: Annotated[bool, Option("--yes", help="Do not ask after a failed command.")] = False,
+    redo: Annotated[bool, Option(help="Redo the last undone command.")] = False,
+    yes: Annotated[bool, Option(help="Do not ask after a failed command.")] = False,
 ) -> Result:
     """Revert the last command, or the command with a number.
 

@@ -66,28 +66,22 @@ LONGEST_TEXT = 300  # characters of a memory before its purge
 def run_write(
     context: Context,
     text: Annotated[str, Argument(help="The memory; - reads it from standard input.")] = "",
-    type_: Annotated[str, Option("--type", help=f"{', '.join(TYPES)}. Default: mem guesses.")] = "",
+    type_: Annotated[str, Option(help=f"{', '.join(TYPES)}. Default: mem guesses.")] = "",
     title: Annotated[str, Option(help="A short name.")] = "",
-    tag: Annotated[list[str], Option("--tag", help="A tag; can be repeated.")] = [],
+    tag: Annotated[list[str], Option(help="A tag; can be repeated.")] = [],
     key: Annotated[str, Option(help="A slot with one current value, such as staging/port.")] = "",
     supersedes: Annotated[list[str], Option(help="The memory that this one replaces.")] = [],
-    id_: Annotated[
-        str, Option("--id", help="Update this memory instead of saving a new one.")
-    ] = "",
+    id_: Annotated[str, Option(help="Update this memory instead of saving a new one.")] = "",
     path: Annotated[str, Option(help="The file to save it in, below entries/.")] = "",
     source: Annotated[
         str,
         Option(help="user (default at a terminal), observed, or inferred (default in scripts)."),
     ] = "",
     expires: Annotated[str, Option(help="Date after which it no longer applies.")] = "",
-    pinned: Annotated[bool, Option("--pinned", help="Never let it fade.")] = False,
-    no_dedup: Annotated[
-        bool, Option("--no-dedup", help="Save it even if it repeats another memory.")
-    ] = False,
-    redact: Annotated[bool, Option("--redact", help="Save it without the secrets.")] = False,
-    allow_secret: Annotated[
-        bool, Option("--allow-secret", help="Save it even though it contains a secret.")
-    ] = False,
+    pinned: Annotated[bool, Option(help="Never let it fade.")] = False,
+    no_dedup: Annotated[bool, Option(help="Save it even if it repeats another memory.")] = False,
+    redact: Annotated[bool, Option(help="Save it without the secrets.")] = False,
+    allow_secret: Annotated[bool, Option(help="Save it even though it contains a secret.")] = False,
 ) -> Result:
     """Save a memory as a Markdown file.
 
@@ -329,14 +323,11 @@ def run_forget(
     purge: Annotated[
         bool,
         Option(
-            "--purge",
             help="Delete the file, and its text in MEMORY.md, history, notes and conversations.",
         ),
     ] = False,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Only show what would be forgotten.")
-    ] = False,
-    yes: Annotated[bool, Option("--yes", help="Do not ask first.")] = False,
+    dry_run: Annotated[bool, Option(help="Only show what would be forgotten.")] = False,
+    yes: Annotated[bool, Option(help="Do not ask first.")] = False,
 ) -> Result:
     """Hide memories from search and agents, or delete them.
 

@@ -25,31 +25,6 @@ from .value_classifier import (
 )
 
 _words_of = partial(data.words, "harmless_values.toml")
-# Parts of the names of secrets: `pass` is in password, passwd, passphrase and Passwort.
-STEMS = (
-    "pass",
-    "pwd",
-    "secret",
-    "token",
-    "key",
-    "auth",
-    "credential",
-    "kennwort",
-    "contrasen",
-    "senha",
-)
-FOREIGN_STEMS = ("contraseñ", "парол", "密码", "密碼", "パスワード")
-# Names without a separator end in these: dbpassword, stripeapikey.
-_SUFFIXES = (
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "token",
-    "apikey",
-    "accesskey",
-    "secretkey",
-)
 _CLOSE = r"[\\\"'`*_\])]{0,8}"  # in JSON within JSON within JSON a quote has seven backslashes
 # password for the staging server: …
 _ABOUT = r"(?:[ \t]+(?:for|of|to|on|at|in|from|für|de|del|para)[ \t]+[^\s:=|]{1,40}(?:[ \t][^\s:=|]{1,40}){0,2}?)?"
@@ -83,7 +58,10 @@ def split_name(name: str) -> tuple[str, ...]:
 def find_kind(words: tuple[str, ...], before: tuple[str, ...]) -> str:
     """Return the kind of value that a name announces: password, pass, token, key or ""."""
     last = words[-1].rstrip("0123456789")
-    tail = next((suffix for suffix in _SUFFIXES if last.endswith(suffix) and last != suffix), "")
+    tail = next(
+        (suffix for suffix in _words_of("name_ends") if last.endswith(suffix) and last != suffix),
+        "",
+    )
     if tail and last not in _words_of("password_names") and last not in _words_of("secret_names"):
         words, last = (*words[:-1], last.removesuffix(tail), tail), tail
     if last in _words_of("password_names"):
@@ -103,7 +81,9 @@ def find_kind(words: tuple[str, ...], before: tuple[str, ...]) -> str:
 def find_assignments(text: str, low: str) -> Iterator[tuple[int, int, str]]:
     """Yield start, end and rule of each assigned secret. `low` is the text in lower case."""
     done = 0
-    stems = STEMS if low.isascii() else STEMS + FOREIGN_STEMS
+    stems = _words_of("name_stems")
+    if not low.isascii():
+        stems |= _words_of("foreign_name_stems")
     places = sorted(span for stem in stems for span in find_places(low, stem))
     for position, end in places:
         # The name passkey has two stems.

@@ -20,20 +20,6 @@ _CODE_CONTEXTS = {
     r"|(?:tür|tor|alarm|safe|zugangs|pin)-?$|(?:opens?|unlocks?|disarms?)[ ](?:with|by|on)[ ](?:the[ ])?$",
 }
 _CODE_CONTEXTS["puk"] = _CODE_CONTEXTS["pin"]
-# Every text with backup codes has one of these. This test is much faster than the patterns.
-_CODE_SIGNS = (
-    "code",
-    "código",
-    "codic",
-    "kod",
-    "код",
-    "码",
-    "碼",
-    "コード",
-    "코드",
-    "key",
-    "schlüssel",
-)
 # Words before a name that only a blank separates from its number.
 _OWNED = r"(?:(?<![a-z])(?:my|our|with|mit)[ ](?:(?:sim|card|bank|debit|phone|door)[ ])?|with[ ])$"
 # otpauth://totp/Pond:ana?secret=…&issuer=Pond, the content of a QR code
@@ -84,7 +70,7 @@ _SHAPES = "|".join(
 
 def find_codes(text: str, low: str) -> Iterator[Span]:
     """Yield backup codes, PINs and seeds. `low` is the text in lower case."""
-    if any(sign in low for sign in _CODE_SIGNS):
+    if any(sign in low for sign in data.words("personal_codes.toml", "code_signs")):
         for name in _pattern("spare_name").finditer(low):
             match = _pattern("are_codes").match(low, name.end())
             if match:
