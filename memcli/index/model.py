@@ -51,10 +51,6 @@ class Embedder:
         self.batch_size = BULK_BATCH if is_bulk else QUICK_BATCH
         self.workers = count_cores() if is_bulk else 1
         self.latest: tuple[str, np.ndarray] | None = None
-        self.input_types = {
-            item.name: "int32" if item.type == "tensor(int32)" else "int64"
-            for item in session.get_inputs()
-        }
 
     def embed(self, texts: Sequence[str]) -> "np.ndarray":
         """Return the unit vectors of texts, (n, 384) float32."""
@@ -103,12 +99,9 @@ class Embedder:
             "attention_mask": mask,
             "token_type_ids": np.zeros_like(tokens),
         }
-        typed = {
-            name: inputs[name].astype(kind, copy=False) for name, kind in self.input_types.items()
-        }
-        (output,) = self.session.run(["last_hidden_state"], typed)
+        (output,) = self.session.run(["last_hidden_state"], inputs)
         weights = mask.astype(np.float32)
-        mean = np.einsum("btd,bt->bd", output.astype(np.float32, copy=False), weights)
+        mean = np.einsum("btd,bt->bd", output, weights)
         lengths = np.linalg.norm(mean, axis=1, keepdims=True)
         unit: np.ndarray = mean / np.maximum(lengths, 1e-12)
         return unit
