@@ -40,7 +40,10 @@ from ..search.names import get_entry, grep
 from ..store import Append, Commit, Workspace, commit_one, read_file
 from .terminal import Result, explain_place, is_interactive, read_input, require_yes, run_editor
 
-WRITE_FIELDS = ("action", "id", "short_id", "path", "text", "strength", "related", "undo")
+WRITE_FIELDS = (
+    *("action", "id", "short_id", "path", "text", "type"),
+    *("strength", "related", "undo"),
+)
 LABELS = {
     "saved": "Saved",
     "restored": "Restored",
@@ -245,6 +248,9 @@ def is_existing(workspace: Workspace, path: str) -> bool:
 def render_outcome(context: Context, outcome: Outcome, messages: list[str]) -> Result:
     """Return the sentence that was saved, then its id, then the memories that it concerns."""
     label = LABELS.get(outcome.action, "")
+    if outcome.action == "saved":
+        # A rule that became a fact does not reach the action that it is about.
+        label = f"{label} {outcome.type}"
     if outcome.action == "confirmed":
         label = f"Confirmed ({outcome.strength} times)"
     lines = [f"{label}: {outcome.text}  ({outcome.short_id})"]

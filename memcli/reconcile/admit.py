@@ -290,6 +290,7 @@ class Admission:
             planned.path,
             planned.base.summary,
             planned.get("strength"),
+            planned.base.type,
         )
 
     def build_related(self, planned: Planned, relation: str) -> Related:

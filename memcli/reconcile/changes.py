@@ -73,6 +73,7 @@ class Outcome:
     path: str = ""
     text: str = ""
     strength: int = 1
+    type: str = ""
     related: list[Related] = field(default_factory=list)
     error: MemError | None = None
     undo: int = 0
@@ -94,8 +95,9 @@ def build_related(index: Index, entry: IndexedEntry, relation: str) -> Related:
 
 
 def build_outcome(index: Index, action: str, entry: IndexedEntry) -> Outcome:
+    short_id = index.shorten_id(entry.id)
     return Outcome(
-        action, entry.id, index.shorten_id(entry.id), entry.path, entry.summary, entry.strength
+        action, entry.id, short_id, entry.path, entry.summary, entry.strength, entry.type
     )
 
 
