@@ -288,7 +288,7 @@ def complete_json_option(arguments: Sequence[str], fields: Sequence[str]) -> lis
             # `text,score` has an unknown field, which is an error; `score` alone is a query.
             has_fields = bool(remaining) and any(part in fields for part in remaining[0].split(","))
             # After a text, `txt` is a mistyped field.
-            if remaining and any(word[:1] != "-" for word in completed):
+            if remaining and completed and "-" not in (remaining[0][:1], completed[0][:1]):
                 has_fields = has_fields or bool(suggest(remaining[0], fields, ""))
             word = f"--json={remaining.pop(0) if has_fields else '*'}"
         completed.append(word)

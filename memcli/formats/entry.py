@@ -303,7 +303,7 @@ def read_entry(
     elif values.get("superseded_by") and values["status"] == "active":
         values["status"] = "superseded"
     values.setdefault("trust", TRUST[values.get("source", "observed")])
-    day = parse_time(find_day_in_name(path))
+    day = parse_time(find_day_in_name(path), modified.tzinfo or UTC)
     values.setdefault("created_at", format_time(day or modified))
     values.setdefault("updated_at", values["created_at"])
     values.setdefault("id", path)

@@ -217,5 +217,5 @@ def is_unrecorded(text: str) -> bool:
 def hide_answer(event: dict[str, Any], earlier: Sequence[Mapping[str, Any]]) -> None:
     """Leave out the agent's answer to a message that is not recorded, because it may repeat it."""
     messages = [item for item in earlier if item.get("role")]
-    if event["role"] == "assistant" and messages and messages[-1]["content"] == NOT_RECORDED:
+    if event["role"] == "assistant" and messages and messages[-1].get("content") == NOT_RECORDED:
         event["content"] = NOT_RECORDED

@@ -48,7 +48,7 @@ LIST_MARK = re.compile(
     r"(?:#{1,6}\s+|>\s*|[-*+]\s+|\d+[.)]\s+)*(?:(?:[Tt]ags:\s*)?(?:#[^\s#,]+[\s,]*)+$)?"
 )
 # Frontmatter is part of the text only if it cannot be read.
-BROKEN_HEAD = re.compile(r"\A\ufeff?---\s*\n.*?\n---\s*\n", re.DOTALL)
+BROKEN_HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n.*?\n---[ \t]*\r?\n", re.DOTALL)
 SHORT = 4  # a passage of fewer words must be a whole line
 # Many notes have the heading "## Log" or the task "- [ ] water the plants".
 SHARED_LINE = re.compile(r"\s*(?:#|[-*+] \[.\])")

@@ -268,9 +268,9 @@ def pass_gate(
 def read_entry_file(
     workspace: Workspace, parsed: ParsedFile, text: str, forgotten: ForgottenTexts
 ) -> None:
-    modified = read_file_time(parsed.stat[0])
+    modified = read_file_time(parsed.stat[0]).astimezone(workspace.zone)
     if workspace.is_vault:
-        modified = find_day(workspace.root, parsed.path) or modified
+        modified = find_day(workspace.root, parsed.path, workspace.zone) or modified
     try:
         document = frontmatter.parse(text)
         problem = None

@@ -100,7 +100,7 @@ WORDS = read_words()
 KINDS = dict(item.split("=") for item in WORDS["kinds"])
 # `CSS files`, `write Markdown`
 KIND = re.compile(
-    r"(?i)(?:(?<=write )|(?<=format )|(?<=indent )|\b(?=\S+ (?:files?|code|modules?|scripts?)\b))"
+    r"(?ai)(?:(?<=write )|(?<=format )|(?<=indent )|\b(?=\S+ (?:files?|code|modules?|scripts?)\b))"
     rf"(?:{'|'.join(map(re.escape, KINDS))})(?= )"
 )
 

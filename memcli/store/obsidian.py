@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from unicodedata import normalize
@@ -59,7 +59,7 @@ def find_daily_note(root: Path, day: datetime) -> str:
     return str(path) if is_usable else ""
 
 
-def find_day(root: Path, path: str) -> datetime | None:
+def find_day(root: Path, path: str, zone: tzinfo) -> datetime | None:
     """Return the day of a daily note, None for another note."""
     folder, pattern = read_daily_settings(root)
     name = path.removeprefix(f"{folder}/").removesuffix(".md")
@@ -69,7 +69,7 @@ def find_day(root: Path, path: str) -> datetime | None:
         year = int(number) if len(number) == 4 else 2000 + int(number)
         day = list_daily_notes(pattern, year).get(name)
         if day:
-            return day
+            return day.replace(tzinfo=zone)
     return None
 
 

@@ -59,7 +59,7 @@ select distinct path, line, reason from problems
 where code in ('unread', 'conflict', 'name') order by path
 """
 # The id of a note in a vault is its path, and `build_standard_path` moves the note to `entries/`.
-SUPERSEDED_BY = re.compile(r"(?m)^superseded_by: [\"']?(?!entries/)(?=.*\.md[\"']?\r?$)")
+SUPERSEDED_BY = re.compile(r"(?m)^(superseded_by: [\"']?)(?:mem/entries/|(?!entries/))(?=.*\.md)")
 # Of the metadata of a conversation. The ids of agents look like secrets, and an import needs them.
 ID_KEYS = ("id", "consolidatedTo", "fallbackTo")
 
@@ -175,7 +175,7 @@ def read_files(
             visible = purged if file.status == "forgotten" else forgotten
             text = redact_text(workspace, visible.hide(text)[0])
         if file.status == "superseded":
-            text = SUPERSEDED_BY.sub(r"\g<0>entries/", text, 1)
+            text = SUPERSEDED_BY.sub(r"\1entries/", text, 1)
         path = build_standard_path(workspace.prefix, file)
         modified = read_modified(workspace, file)
         yield TransferFile(path, file.kind, text, modified)
