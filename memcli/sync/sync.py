@@ -35,7 +35,7 @@ from .report import Conflict, Item, SyncResult, build_message, find_new_conflict
 
 TRIES = 8  # another machine may push first, or an editor may save a file during a sync
 MOVING = "refs/mem/moving"  # the commit whose files git is writing into the work tree
-UPDATE_INDEX = ("update-index", "-z", "--add", "--remove", "--stdin")
+UPDATE_INDEX = ("update-index", "-z", "--add", "--remove")
 # "layout: vault" in mem.yaml
 LAYOUT = re.compile(r"(?m)^layout: *(\w+)")
 
@@ -239,19 +239,19 @@ class Exchange:
             message = build_message(list_items(workspace, repository, before, tree))
             new = repository.write_commit(tree, [head] if head else [], message)
             # Files that somebody else staged stay staged. `update-ref` fails if HEAD is not `head`.
-            repository.run(*UPDATE_INDEX, data=paths)
+            repository.run(*UPDATE_INDEX, "--stdin", data=paths)
             repository.run("update-ref", "-m", "mem sync", "HEAD", new, head)
         self.result.committed = message.partition("\n")[0]
         return new
 
-    def write_tree(self, head: str, paths: str) -> str:
+    def write_tree(self, head: str, paths: str, *options: str) -> str:
         """Return the tree of a commit with the files of the workspace at `paths`."""
         # Not in git's own index, which may have other files that somebody staged.
         with TemporaryDirectory(prefix="mem-sync-") as folder:
             index = f"{folder}/index"
             if head:
                 self.repository.run("read-tree", head, index=index)
-            self.repository.run(*UPDATE_INDEX, data=paths, index=index)
+            self.repository.run(*UPDATE_INDEX, *options, "--stdin", data=paths, index=index)
             return self.repository.run("write-tree", index=index).strip()
 
     def purge_received(self, theirs: str) -> bool:
@@ -343,7 +343,7 @@ class Exchange:
                 self.repository.run(*command, target)
             except GitError as error:
                 # git refuses to overwrite a file that somebody has edited since our commit.
-                if "overwritten" not in error.output and "not uptodate" not in error.output:
+                if not re.search("overwritten|not uptodate|would be removed", error.output):
                     with suppress(GitError):
                         restore_half_written_files(self.workspace, self.repository)
                     raise
@@ -363,20 +363,28 @@ class Exchange:
         self.problem = f"{', '.join(paths) or 'a file'} changed on both sides"
         pending, skipped = list_pending(self.workspace, self.repository)
         reasons = dict(skipped)
-        merged = self.repository.read_files(target, paths)
-        for path in paths:
-            if path in pending:
-                continue
-            if path in reasons or merged[path] is None:
-                reason = reasons.get(path, "another machine deleted it")
+        kept = [path for path in paths if path not in pending]
+        for path in kept:
+            if path in reasons:
                 raise RejectedError(
-                    f"{path} has changes here that are not committed: {reason}",
+                    f"{path} has changes here that are not committed: {reasons[path]}",
                     f"commit them with git, or drop them: git checkout -- {quote(path)}",
                 )
-            # Obsidian's settings or an attachment, which mem does not commit. If git's index has
-            # the other version already, git leaves the file as it is.
-            self.repository.run("--literal-pathspecs", "reset", "-q", target, "--", path)
-            self.uncommitted.add(path)
+        self.uncommitted.update(kept)
+        # Obsidian's settings or an attachment, which mem does not commit. If git's index has
+        # the other version already, git leaves the file as it is.
+        merged = self.repository.read_files(target, kept)
+        changed = [path for path in kept if merged[path] is not None]
+        if changed:
+            self.repository.run("--literal-pathspecs", "reset", "-q", target, "--", *changed)
+        # git would delete a file that our commit has, so a new commit leaves it out.
+        deleted = "".join(f"{path}\0" for path in kept if merged[path] is None)
+        if deleted:
+            tree = self.write_tree("HEAD", deleted, "--force-remove")
+            head = self.repository.find_commit("HEAD")
+            new = self.repository.write_commit(tree, [head], "Leave out what was deleted\n")
+            self.repository.run(*UPDATE_INDEX, "--force-remove", "--stdin", data=deleted)
+            self.repository.run("update-ref", "-m", "mem sync", "HEAD", new, head)
 
     def finish(self, ours: str, theirs: str, target: str) -> None:
         """Remember the common commit, index the received files, and report what changed."""
@@ -399,7 +407,10 @@ class Exchange:
             result.conflicts.append(Conflict(path, "was replaced by a memory that it replaced"))
         for path in sorted(self.uncommitted):
             reason = "stays as it is here, uncommitted. The other version: git show "
-            result.conflicts.append(Conflict(path, reason + quote(f"HEAD:{path}")))
+            reason += quote(f"HEAD:{path}")
+            if repository.read_files(target, [path])[path] is None:
+                reason = "was deleted on another machine. It stays here, outside git"
+            result.conflicts.append(Conflict(path, reason))
         # The other machine repairs them in the same way, so this need not be sent now.
         commit(workspace, "sync", groups, actor="hook")
         self.show_repeats(index, target)

@@ -844,7 +844,9 @@ def test_settings_of_obsidian_that_are_not_committed_do_not_stop_a_sync(
     git(first, "commit", "-qm", "By hand")
     assert run_mem(first, "sync", PATH=os.environ["PATH"])[0] == 3
     code, _, errors = run_mem(second, "sync", PATH=os.environ["PATH"])
-    assert code == 5 and "another machine deleted it" in errors
+    assert code == 3 and "app.json: was deleted on another machine" in errors
+    assert (second / ".obsidian/app.json").read_text() == '{"size": 2}'
+    assert git(second, "status", "--porcelain", ".obsidian").strip() == "?? .obsidian/"
 
 
 def test_a_vault_and_another_memory_do_not_become_one(tmp_path: Path, hub: Path) -> None:
