@@ -75,8 +75,9 @@ def find_day(root: Path, path: str, zone: tzinfo) -> datetime | None:
 
 @lru_cache
 def list_daily_notes(pattern: str, year: int) -> dict[str, datetime]:
-    """Return the days of a year by the names of their notes."""
-    days = [datetime(year, 1, 1, tzinfo=UTC) + timedelta(days=number) for number in range(366)]
+    """Return the first days of the notes of a year, by their names."""
+    first = datetime(year, 1, 1, tzinfo=UTC)
+    days = [first + timedelta(days=number) for number in reversed(range(366))]
     return {format_day(pattern, day): day for day in days}
 
 

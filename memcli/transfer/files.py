@@ -36,6 +36,7 @@ from ..formats import (
 from ..index import Index, IndexedEntry
 from ..reconcile import Draft, build_inbox_entry, can_replace, find_same_key, supersede
 from ..store import (
+    APP_SETTINGS,
     ARCHIVE,
     EVENTS,
     EXCLUDING_SETTINGS,
@@ -44,8 +45,10 @@ from ..store import (
     Append,
     ChangeGroup,
     Replace,
+    find_day,
     is_ignored,
     parse_excluded,
+    read_excluded,
     read_file,
 )
 from .items import HEAD, BadItem, Item, ReadAgain, Source, TransferFile, is_encodable
@@ -209,18 +212,37 @@ def find_settings(path: str) -> str:
     return next((name for name in EXCLUDING_SETTINGS if f"/{path}".endswith(f"/{name}")), "")
 
 
+def find_vault(source: Source) -> tuple[Path, str]:
+    """Return the vault of Obsidian that has a folder, and the path of the folder in it."""
+    path = source.path.resolve()
+    folders = [path, *path.parents] if path.is_dir() else []
+    root = next((folder for folder in folders if (folder / ".obsidian").is_dir()), path)
+    return root, "" if root == path else f"{path.relative_to(root).as_posix()}/"
+
+
+def find_date(source: Source, member: Member) -> str:
+    """Return the date of a note without one: the day of a daily note, or that of its file."""
+    root, prefix = find_vault(source)
+    day = find_day(root, prefix + member.path, source.zone)
+    return format_time(day) if day else member.modified
+
+
 def find_excluded(source: Source) -> dict[str, list[re.Pattern[str]]]:
     """Return the patterns of what the settings of vaults exclude, by the folder of the vault."""
+    root, prefix = find_vault(source)
     # Nobody has accepted the memories in the inbox of mem.
-    excluded = {"": [re.compile("^mem/inbox/")]}
+    excluded = {"": read_excluded(root) if prefix else [], prefix: []}
+    excluded[prefix].append(re.compile("^mem/inbox/"))
     for member in list_members(source) if source.is_tree else ():
         if isinstance(member, Item) or not find_settings(member.path):
             continue
         name = find_settings(member.path)
         patterns = parse_excluded(name, member.read_head(HEAD).decode("utf-8", "replace"))
-        excluded.setdefault(member.path.removesuffix(name), []).extend(patterns)
+        excluded.setdefault(prefix + member.path.removesuffix(name), []).extend(patterns)
+    for folder, patterns in excluded.items():
         if UNKNOWN in patterns:
-            source.messages.append(f"{member.path} cannot be read: it may exclude any note")
+            unread = f"{folder}{APP_SETTINGS}".removeprefix(prefix)
+            source.messages.append(f"{unread} cannot be read: it may exclude any note")
     return excluded
 
 

@@ -33,8 +33,10 @@ from .files import (
     ZIP_ERRORS,
     Member,
     describe_error,
+    find_date,
     find_excluded,
     find_settings,
+    find_vault,
     is_excluded,
     list_members,
     open_member,
@@ -133,13 +135,14 @@ def read_members(
     """Yield the memories in notes, and in the stores between them."""
     report = Report()
     excluded = find_excluded(source)
+    prefix = find_vault(source)[1]
     for member in members:
         if isinstance(member, Item):
             yield member
             continue
         if find_settings(member.path):
             continue
-        if is_excluded(member.path, excluded):
+        if is_excluded(prefix + member.path, excluded):
             report.excluded.append(member.path)
             continue
         path = PurePosixPath(member.path)
@@ -197,7 +200,7 @@ def read_note(source: Source, member: Member, report: Report, *, is_okf: bool) -
     if not path.startswith("entries/"):
         path = f"entries/{source.stem}/{path}"
     path = str(PurePosixPath(path).with_suffix(".md"))
-    yield Item(member.path, TransferFile(path, "entry", text, member.modified))
+    yield Item(member.path, TransferFile(path, "entry", text, find_date(source, member)))
 
 
 def decode_note(source: Source, member: Member) -> str:

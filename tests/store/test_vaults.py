@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memcli.index import reader
-from memcli.store.obsidian import find_tags, format_day
+from memcli.store.obsidian import find_tags, format_day, list_daily_notes
 from tests.helpers import run_mem
 from tests.store.test_worktrees import git, make_repository
 
@@ -245,6 +245,10 @@ def test_a_purge_cleans_the_daily_note_and_names_other_notes(vault: Path) -> Non
 )
 def test_formats_of_daily_notes(pattern: str, name: str) -> None:
     assert format_day(pattern, datetime(2026, 1, 3, tzinfo=UTC)) == name
+
+
+def test_the_note_of_a_week_has_its_first_day() -> None:
+    assert list_daily_notes("YYYY-[W]WW", 2026)["2026-W49"] == datetime(2026, 11, 30, tzinfo=UTC)
 
 
 def test_tags_in_a_text() -> None:

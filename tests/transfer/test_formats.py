@@ -468,6 +468,23 @@ def test_templates_of_a_vault_are_left_out(
     assert result.messages == [f"2 excluded files left out: {left_out}"]
 
 
+def test_a_folder_of_a_vault_follows_its_settings(workspace: Workspace, tmp_path: Path) -> None:
+    sample = {
+        ".obsidian/app.json": '{"userIgnoreFilters": ["Sub/Deep/"]}',
+        ".obsidian/daily-notes.json": '{"folder": "Sub/J", "format": "DD.MM.YYYY"}',
+        "Sub/Deep/Key.md": "The key is green.\n",
+        "Sub/J/03.09.2026.md": "Whales sing.\n",
+    }
+    vault = build_files(tmp_path / "vault", sample)
+    result = import_path(workspace, vault / "Sub")
+    assert result.messages == ["1 excluded file left out: Deep/Key.md"]
+    (entry,) = open_index(workspace).list_entries()
+    assert (entry.summary, entry.created_at) == ("Whales sing.", "2026-09-03T00:00:00Z")
+    (vault / ".obsidian/app.json").write_text("{")
+    messages = import_path(workspace, vault / "Sub").messages
+    assert ".obsidian/app.json cannot be read: it may exclude any note" in messages
+
+
 @pytest.mark.parametrize("settings", ["{", "[]", '{"folder": "/"}', '{"folder": null}', "[" * 9999])
 def test_a_vault_without_a_template_folder_is_whole(
     workspace: Workspace, tmp_path: Path, settings: str
