@@ -56,7 +56,7 @@ def show_memories(request: Request) -> Page:
         "memories",
         workspace=request.number,
         query=query,
-        types=render_options(["", *types], request.get("type"), "Any type"),
+        types=render_options(["", *types], request.get("type").lower(), "Any type"),
         statuses=render_options(["", *STATUSES[1:], "all"], request.get("status"), "Active"),
         tag=request.get("tag"),
         results=results,
@@ -70,7 +70,7 @@ def build_wanted(request: Request) -> Filter:
     return build_filter(
         workspace.now,
         workspace.zone,
-        types=request.get("type").split(),
+        types=filter(None, [request.get("type")]),
         statuses=request.get("status").split(),
         tags=read_tags(request.get("tag")),
     )

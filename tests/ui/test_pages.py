@@ -101,6 +101,9 @@ def test_search_and_filters(client: Client, workspace: Workspace) -> None:
     assert "<html" not in client.get("memories?q=staging&part=1")
     assert "choir" not in client.get("memories?tag=infra")
     assert "choir" in client.get("memories?type=preference")
+    put(workspace, "entries/idea.md", "---\ntype: Projekt Idee\n---\nBuild a raft.\n")
+    shown = client.get("memories?type=Projekt+Idee")
+    assert "raft" in shown and '<option value="projekt idee" selected>' in shown
     assert "No memories." in client.get("memories?status=forgotten")
     assert client.send(f"{client.base}memories?status=x")[0] == 400
 
