@@ -204,7 +204,13 @@ def search_memory(
         if hit.owner:  # the path is on another machine
             day, place = f"from {hit.owner}, {day}", hit.id
         items.append(f"{hit.text}\n  {join_details(hit.type or hit.kind, day, place, newer)}")
-    return join_items(items, offset, limit, "no match")
+    return join_items(items, offset, limit, explain_nothing(workspaces, "no match"))
+
+
+def explain_nothing(workspaces: Sequence[Workspace], nothing: str) -> str:
+    """Return the answer if nothing was found, with the files that were not read."""
+    unread = [line for workspace in workspaces for line in open_index(workspace).describe_unread()]
+    return "\n".join([nothing, *unread])
 
 
 def read_memory(box: Toolbox, path: str, offset: int = 0, limit: int | None = None) -> str:
@@ -325,9 +331,10 @@ def recall_memories(box: Toolbox, query: str, session: str = "") -> str:
     if not query.strip():
         raise UsageError("the query is empty")
     shown = load_shown(str(box.context.state_folder or ""), session)
-    pack = build_pack(box.open_all(), query, shown)
+    workspaces = box.open_all()
+    pack = build_pack(workspaces, query, shown)
     shown.save()
-    return cut_text(pack.render()) or "no memory fits this prompt"
+    return cut_text(pack.render()) or explain_nothing(workspaces, "no memory fits this prompt")
 
 
 def promote_memories(box: Toolbox, path: Sequence[str], *, remove: bool = False) -> str:

@@ -269,7 +269,8 @@ def build_index(context: Context, workspace: Workspace) -> list[str]:
         index.embed_missing(None, progress=build_progress(context, "embedding"))
     except MemError as error:
         return [error.message]
-    return [*index.messages, *describe_views(scan_workspace(workspace).views)]
+    messages = [*index.messages, *index.describe_unread()]
+    return messages + describe_views(scan_workspace(workspace).views)
 
 
 def describe_views(views: Sequence[str]) -> list[str]:

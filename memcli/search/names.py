@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ..errors import NotFoundError, RejectedError, UsageError
 from ..formats import fold_name, shorten
 from ..index import Filter, Index, IndexedEntry, build_sql, open_index, read_ignored_patterns
-from ..store import Workspace, is_ignored, read_file
+from ..store import APP_SETTINGS, UNKNOWN, Workspace, is_ignored, read_file
 
 ID_PART = re.compile(r"(?:mem_)?[0-9a-z]{6,16}|mem_[0-9a-z]+")
 # Three letters of Latin script, such as `Ana`, or one Chinese character. Shorter parts are typos.
@@ -69,6 +69,8 @@ def build_missing_error(workspace: Workspace, name: str) -> NotFoundError:
         if is_ignored(patterns, path) and read_file(workspace, path) is not None:
             is_ours = is_ignored(workspace.settings["index.exclude"], path)
             excluder = "index.exclude" if is_ours else "an ignore file or Obsidian's settings"
+            if UNKNOWN in patterns:
+                excluder = f"{APP_SETTINGS}, which cannot be read"
             return NotFoundError(f"{path} is excluded by {excluder}, so mem does not read it")
     hint = f"search for it: mem search {name!r}"
     if workspace.settings["team.space"] and ID_PART.fullmatch(name):

@@ -134,6 +134,9 @@ def test_what_an_agent_writes_is_found_read_changed_and_forgotten(tmp_path: Path
     assert "Forgotten" in call(workspace, "memory_delete", path="boats/canoe.md")[0]
     assert "Forgotten" in call(workspace, "memory_delete", path=["paint"], reason="sold")[0]
     assert call(workspace, "memory_grep", pattern="canoe")[0] == "no match"
+    put(workspace, "entries/row.md", "<<<<<<< HEAD\nBlue.\n=======\nRed.\n>>>>>>> other\n")
+    for tool in ("memory_search", "memory_recall"):
+        assert "not searched: entries/row.md" in call(workspace, tool, query="xqz")[0]
     assert call(workspace, "memory_review")[0] == "nothing to decide"
     assert call(workspace, "memory_consolidate")[0] == "nothing to consolidate"
 

@@ -180,6 +180,13 @@ def test_what_obsidian_excludes_stays_hidden_if_its_settings_are_damaged(
     assert ("app.json" in run_mem(vault, "search", "nest")[2]) is not is_readable
 
 
+def test_a_new_vault_with_damaged_settings_says_so(vault: Path) -> None:
+    (vault / ".obsidian/app.json").write_text("{")
+    _, output, errors = run_mem(vault, "init")
+    assert "not searched: .obsidian/app.json" in output + errors
+    assert "app.json, which cannot be read" in run_mem(vault, "read", "Plan")[2]
+
+
 def test_forget_about_leaves_the_notes_of_the_vault_alone(vault: Path) -> None:
     run_mem(vault, "init")
     before = read_all(vault)
