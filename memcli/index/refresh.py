@@ -30,7 +30,9 @@ def refresh(
     and older than the note itself. Raises sqlite3.OperationalError if another process holds the
     lock of the index.
     """
-    check_settings(database, workspace)
+    unreadable = workspace.settings.unreadable
+    if not unreadable:
+        check_settings(database, workspace)
     # Before the scan: a note that another process makes from now on is newer than our listing.
     began = time.time_ns()
     listing = scan_workspace(workspace)
@@ -49,6 +51,8 @@ def refresh(
     }
     changed = find_changed_files(workspace, listing, rows)
     read = [path for path in changed if with_sessions or workspace.get_kind(path) != "session"]
+    if unreadable:
+        read = [path for path in read if format_path(path) in rows]
     is_complete, changed = len(read) == len(changed), read
     known = {format_path(path) for path in listing.stats}
     deleted = [

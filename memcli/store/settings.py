@@ -19,6 +19,7 @@ from .files import read_small_text
 COMMENT = re.compile(r"(?m)^[ \t]*#.*\n?|[ \t]+#[^\"'\n]*$")
 # `host=db password='a b'` and `postgresql://ana:secret@host/memory`
 PASSWORD = re.compile(r"(?i)(password\s*=\s*)(?:'(?:[^'\\]|\\.)*'|[^\s&]+)|(://[^:/@\s]*:)\S*(?=@)")
+UNREADABLE = "all settings are ignored, and no new files are read"
 BLANK_LINE = re.compile(r"(?m)^[ \t]*\n")
 
 
@@ -165,6 +166,13 @@ class Settings:
         return self.values.get(name, SETTINGS[name].default)
 
     @property
+    def unreadable(self) -> dict[str, str]:
+        """The names of files that do not parse, with the reason. Any new memory may be private."""
+        return {
+            path.name: reason for path, _, reason in self.problems if reason.startswith(UNREADABLE)
+        }
+
+    @property
     def zone(self) -> ZoneInfo:
         name = str(self["timezone"]) or get_system_zone()
         try:
@@ -188,7 +196,7 @@ def read_settings(root: Path, config_file: Path | None, environment: Mapping[str
             text = read_small_text(path)
             fields = parse_settings(text)
         except FrontmatterError as error:
-            reason = f"all settings are ignored: {error.reason}"
+            reason = f"{UNREADABLE}: {error.reason}"
             # It counts the fence above a frontmatter.
             problems.append(SettingProblem(path, max(error.line - 1, 1), reason))
             continue

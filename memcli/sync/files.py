@@ -174,6 +174,9 @@ def list_pending(workspace: Workspace, repository: Repository) -> tuple[list[str
         for path, reason in listing.problems.items()
         if f"{path}/" in listing.unread or path == APP_SETTINGS
     ]
+    unreadable = workspace.settings.unreadable
+    skipped += [Conflict(name, reason) for name, reason in unreadable.items()]
+    paths = [path for path in paths if path not in unreadable]
     pending = []
     for path, committed in repository.read_files("HEAD", paths).items():
         key = build_file_key(workspace, path, committed)
@@ -210,7 +213,8 @@ def list_changed_files(workspace: Workspace, repository: Repository) -> list[str
         if row.startswith("??") and not is_own:
             is_hidden = any(part.startswith(".") for part in path.split("/"))
             is_inner_repository = path.endswith("/")
-            if is_hidden or is_inner_repository or is_ignored(ignored, path):
+            is_private = is_ignored(ignored, path) or workspace.settings.unreadable
+            if is_hidden or is_inner_repository or is_private:
                 continue
         if path:
             paths.append(path)

@@ -469,10 +469,9 @@ def merge_fields(old: Fields, older: Fields, newer: Fields, lost: Lines) -> dict
 
 def merge_value(key: str, was: Any, older: Any, newer: Any, lost: Lines) -> Any:
     """Return the value of a key that both sides changed."""
-    if newer is None:
-        return older
-    if older is None:
-        return newer
+    kept, other = (older, newer) if newer is None else (newer, older)
+    if other is None and (key in (*STATE, "created_at", "updated_at") or isinstance(kept, list)):
+        return kept
     if key == "created_at":
         return min(older, newer, key=str)
     if key in ("updated_at", "forgotten_at"):
@@ -490,11 +489,10 @@ def merge_value(key: str, was: Any, older: Any, newer: Any, lost: Lines) -> Any:
     # A vault has statuses of its own.
     is_ours = key == "status" and older in KNOWN_STATUSES and newer in KNOWN_STATUSES
     if key not in AUTOMATIC and not is_ours:
-        reason = (
-            f"both machines changed {key}: it is {newer} now, and was {older} in the other file"
-        )
+        other = "removed" if other is None else other
+        reason = f"both machines changed {key}: it is {kept} now, and was {other} in the other file"
         lost.append(shorten(reason, SUMMARY_LENGTH))
-    return newer
+    return kept
 
 
 def merge_lists(was: list[Any], older: list[Any], newer: list[Any]) -> list[Any]:

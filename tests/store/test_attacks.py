@@ -202,8 +202,10 @@ def test_no_small_file_stops_a_reader(tmp_path: Path, name: str) -> None:
         timeout=60,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    assert b"falcon" in done.stdout
+    # Without its settings, nobody knows whether the memory is private.
+    is_known = name != "deep settings"
+    assert done.returncode == int(not is_known), done.stderr
+    assert (b"falcon" in done.stdout) is is_known
     assert time.process_time() - began < 20
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers import make_workspace, run_mem
+from tests.helpers import make_workspace, put, run_mem
 
 WRONG = {
     "search.limt: 5": "unknown setting 'search.limt'",
@@ -12,7 +12,7 @@ WRONG = {
     "search.min_score: 5": "search.min_score must be between 0 and 1",
     "secrets.personal: [card-numbers]": "not 'card-numbers'",
     "team.dsn: service=team": "only your own settings can have team.dsn",
-    "search.limit: [1": "all settings are ignored: bad YAML",
+    "search.limit: [1": "no new files are read: bad YAML",
     "- search.limit": "all settings are ignored",
 }
 
@@ -26,6 +26,22 @@ def test_every_command_reports_a_wrong_setting_once(tmp_path: Path, line: str) -
     code, findings, _ = run_mem(tmp_path, "check")
     assert code == 1
     assert WRONG[line] in findings
+
+
+def test_without_its_settings_a_workspace_shows_no_new_memories(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "entries/old.md", "The tea is green.\n")
+    put(workspace, "mem.yaml", "index.exclude: [entries/private]\ntimezone: Asia/Tokyo\n")
+    assert "green" in run_mem(tmp_path, "search", "tea")[1]
+    put(workspace, "mem.yaml", "index.exclude: [entries/private]\nsearch.limit 5\n")
+    put(workspace, "entries/private/new.md", "The secret tea is black.\n")
+    put(workspace, "entries/new.md", "The other tea is red.\n")
+    put(workspace, "entries/old.md", "The tea is white.\n")
+    found = run_mem(tmp_path, "search", "tea")[1]
+    assert "white" in found and "red" not in found and "black" not in found
+    put(workspace, "mem.yaml", "index.exclude: [entries/private]\ntimezone: Asia/Tokyo\n")
+    found = run_mem(tmp_path, "search", "tea")[1]
+    assert "white" in found and "red" in found and "black" not in found
 
 
 def test_a_command_names_the_first_of_several_wrong_settings(tmp_path: Path) -> None:

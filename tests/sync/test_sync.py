@@ -738,6 +738,26 @@ def test_a_lock_of_a_git_that_was_killed_is_named(
     assert "Lisbon" in laptop.sync()
 
 
+def test_without_its_settings_a_machine_sends_no_new_files(
+    laptop: Machine, desktop: Machine, hub: Path
+) -> None:
+    laptop.mem("config", "set", "index.exclude", "entries/private")
+    laptop.mem("config", "set", "search.limit", "5")
+    laptop.sync()
+    desktop.sync()
+    desktop.mem("config", "set", "search.limit", "7")
+    laptop.mem("config", "unset", "search.limit")
+    desktop.sync()
+    assert "both machines changed search.limit" in laptop.sync(code=3)
+    (laptop.root / "entries/private").mkdir(parents=True)
+    (laptop.root / "entries/private/gout.md").write_text("Ana has gout.\n")
+    with (laptop.root / "mem.yaml").open("a") as file:
+        file.write("search.limit 5\n")
+    assert "mem.yaml: not sent: all settings are ignored" in laptop.sync(code=3)
+    assert "gout" not in git(hub, "ls-tree", "-r", "--name-only", "main")
+    assert "search.limit 5" not in git(hub, "show", "main:mem.yaml")
+
+
 def test_a_lock_of_the_settings_of_git_is_named(tmp_path: Path, hub: Path) -> None:
     new = Machine(tmp_path / "new")
     new.write("Kai is in Lisbon.")
