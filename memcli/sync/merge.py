@@ -247,16 +247,12 @@ def merge_parts(pattern: re.Pattern[str], versions: Lines, resolve: Resolve) -> 
 
 def merge_purged_ids(ours: str, theirs: str) -> str:
     """Return the purged ids of both sides, each with its earliest date."""
-    # "mem_01m8h0h7p0hs5xrq 2026-11-21". Sorted, the earliest date of an id comes first.
-    lines = sorted([*ours.splitlines(), *theirs.splitlines()])
-    dates: dict[str, str] = {}
-    for line in lines:
-        purged_id, _, date = line.strip().partition(" ")
-        dates.setdefault(purged_id, date)
+    # "mem_01m8h0h7p0hs5xrq 2026-11-21". In this order, the earliest date of an id comes last.
+    lines = sorted([*ours.splitlines(), *theirs.splitlines()], reverse=True)
+    dates = dict(line.strip().partition(" ")[::2] for line in lines)
     dates.pop("", None)  # a blank line
-    rows = sorted((date, purged_id) for purged_id, date in dates.items())
-    merged = [f"{purged_id} {date}".rstrip() for date, purged_id in rows]
-    return "".join(add_line_ends(merged))
+    rows = sorted(dates.items(), key=lambda row: row[::-1])
+    return "".join(f"{' '.join(row).rstrip()}\n" for row in rows)
 
 
 def merge_settings(base: str, ours: str, theirs: str, size: int) -> Merged:

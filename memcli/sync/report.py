@@ -14,6 +14,7 @@ from .git import Repository
 MOST_SENTENCES = 20  # in a commit message
 # Memories that are read to show their sentences. The first sync may send thousands.
 MOST_READ = 100
+OWN_NAMES = ("id", "updated_at", "conflicts_with")
 LETTERS = {"A": "added", "D": "deleted"}
 STATUS_ACTIONS = {"superseded": "replaced", "forgotten": "forgotten"}
 VERBS = {
@@ -121,5 +122,14 @@ def find_new_conflicts(
             reason = f"“{first.summary}” or “{second.summary}”"
             if first.key and first.key == second.key:
                 reason = f"two values of {first.key}: {reason}"
+            elif first.summary == second.summary:
+                values, others = (index.read_fields(item.path) for item in (first, second))
+                names = [name for name in values if name in others and name not in OWN_NAMES]
+                differences = [
+                    f"{name}: {values[name]} or {others[name]}"
+                    for name in names
+                    if values[name] != others[name]
+                ]
+                reason = f"“{first.summary}” ({'; '.join(differences)})"
             conflicts.append(Conflict("", reason))
     return conflicts

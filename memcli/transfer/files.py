@@ -234,11 +234,9 @@ def find_excluded(source: Source) -> dict[str, list[re.Pattern[str]]]:
     excluded = {"": read_excluded(root) if prefix else [], prefix: []}
     excluded[prefix].append(re.compile("^mem/inbox/"))
     for member in list_members(source) if source.is_tree else ():
-        if isinstance(member, Item) or not find_settings(member.path):
-            continue
-        name = find_settings(member.path)
-        patterns = parse_excluded(name, member.read_head(HEAD).decode("utf-8", "replace"))
-        excluded.setdefault(prefix + member.path.removesuffix(name), []).extend(patterns)
+        if isinstance(member, Member) and (name := find_settings(member.path)):
+            patterns = parse_excluded(name, member.read_head(HEAD).decode("utf-8", "replace"))
+            excluded.setdefault(prefix + member.path.removesuffix(name), []).extend(patterns)
     for folder, patterns in excluded.items():
         if UNKNOWN in patterns:
             unread = f"{folder}{APP_SETTINGS}".removeprefix(prefix)

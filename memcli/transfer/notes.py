@@ -152,13 +152,11 @@ def read_members(
             if ending in NOTE_ENDINGS and not is_reserved:
                 yield from read_note(source, member, report, is_okf=is_okf)
                 continue
-            items = None
-            if ending in STORE_ENDINGS:
-                items = read_store(open_member(source, member), formats())
+            is_store = ending in STORE_ENDINGS
+            items = read_store(open_member(source, member), formats()) if is_store else None
             if items is None:
                 report.others.append(member.path)
-                continue
-            for item in items:
+            for item in items or ():
                 yield Item(f"{member.path}: {item.place}", item.content)
         except (*ZIP_ERRORS, OSError) as error:
             yield Item(member.path, BadItem(f"cannot be read: {describe_error(error)}"))

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from memcli.formats import frontmatter
 from memcli.formats.entry import Entry, format_entry
+from memcli.index import open_index
 from memcli.sync.merge import build_copy_path, merge_file
+from memcli.sync.report import Item, find_new_conflicts
+from tests.helpers import make_workspace, put
 
 ID, OTHER = "mem_01m8h0h7p0hs5xrq", "mem_01m8h0k290vrjg37"
 DAY = "2026-11-20T10:00:00Z"
@@ -208,6 +211,16 @@ def test_two_values_of_a_property_are_a_question() -> None:
     merged = merge("entry", *sides, "Tea.md")  # type: ignore[arg-type]
     assert sorted(frontmatter.parse(merged.text).fields["people"]) == ["A", "B", "C"]
     assert not merged.conflict
+
+
+def test_the_other_machine_names_the_values_of_a_property(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    heads = {"a": f"id: {ID}\nrating: 3", "b": f"id: {OTHER}\nrating: 4\nconflicts_with: [{ID}]"}
+    for name, head in heads.items():
+        put(workspace, f"entries/{name}.md", f"---\n{head}\n---\nThe essay.\n")
+    received = [Item("added", "entry", "entries/b.md")]
+    (conflict,) = find_new_conflicts(open_index(workspace), received, [])
+    assert "“The essay.” (rating: " in conflict.reason
 
 
 def test_git_gets_markers() -> None:

@@ -258,3 +258,6 @@ def test_a_note_of_a_vault_names_its_successor(tmp_path: Path) -> None:
     _, output, _ = run_mem(tmp_path, "export")
     assert "superseded_by: 'entries/New mast.md'" in output
     assert '"path": "entries/New mast.md"' in output
+    (tmp_path / "New mast.md").write_text("---\nid: m2\n---\nIt is 10 m tall.\n")
+    (tmp_path / "Old.md").write_text("---\nsuperseded_by: '[[New mast]]'\n---\nIt is 8 m tall.\n")
+    assert "superseded_by" not in run_mem(tmp_path, "check")[1]
