@@ -91,8 +91,8 @@ def show_edit(request: Request, problem: str = "") -> Page:
         # Another tool may have a type of its own.
         name, types = "Edit memory", list(dict.fromkeys([*TYPES, entry.type]))
         tags = ", ".join(read_own_tags(request, file))
-        values = {"title": entry.title, "type": entry.type, "tags": tags}
-        values["text"] = get_body(file.shown)
+        body = get_body(file.shown)
+        values = {"title": entry.title, "type": entry.type, "tags": tags, "text": body}
     template = '<p>The file now says:</p><pre class="current" tabindex="0">{}</pre>'
     current = fill(template, values["text"]) if problem else None
     back = request.build_address("memory", id=file.path)
@@ -253,10 +253,10 @@ def show_review(request: Request) -> Page:
 
 def render_question(request: Request, question: Question) -> Html:
     hidden = {"question": question.id, "kind": question.kind}
-    answers = []
-    for answer in question.answers:
-        button = render_button(request, "answer", ANSWERS[answer], answer=answer, **hidden)
-        answers.append(button)
+    answers = [
+        render_button(request, "answer", ANSWERS[answer], answer=answer, **hidden)
+        for answer in question.answers
+    ]
     labels = ["Older", "Newer"] if len(question.memories) > 1 else [""]
     sides = map(partial(render_side, request), labels, question.memories)
     values = {"text": question.text, "reason": question.reason}
@@ -282,8 +282,7 @@ def answer_question(request: Request) -> str:
     if not asked:
         raise ChangedError("This question was answered already")
     done = answer_questions(request.workspace, asked, request.get("answer"))
-    duplicates = 1 if is_duplicate else 0
-    return request.build_address("review", done=done.number, duplicates=duplicates)
+    return request.build_address("review", done=done.number, duplicates=int(is_duplicate))
 
 
 def show_pending(request: Request) -> Page:

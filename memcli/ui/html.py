@@ -128,12 +128,9 @@ def render_empty(text: str) -> Html:
 
 def render_options(values: Iterable[str], chosen: str, nothing: str) -> list[Html]:
     """Return the options of a select, with `nothing` as the label of an empty value."""
-    options = []
-    for value in values:
-        mark = Html(" selected") if value == chosen else None
-        label = value.capitalize() or nothing
-        options.append(fill('<option value="{}"{}>{}</option>', value, mark, label))
-    return options
+    template = '<option value="{}"{}>{}</option>'
+    marks = {chosen: Html(" selected")}
+    return [fill(template, item, marks.get(item), item.capitalize() or nothing) for item in values]
 
 
 def highlight(text: str, words: Sequence[str]) -> Html:

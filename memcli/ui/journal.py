@@ -102,8 +102,7 @@ def show_changes(request: Request) -> Page:
     rows = []
     for record in chosen[:CHANGES]:
         texts = render_texts(request, record.changes, forgotten)
-        is_undone = record.number in undone
-        rows.append(render_change(request, record, texts, is_undone=is_undone))
+        rows.append(render_change(request, record, texts, is_undone=record.number in undone))
     if not rows:
         return build_sheet("Changes", render_empty("No changes yet on this machine."))
     more = None
@@ -226,10 +225,8 @@ def show_insights(request: Request) -> Page:
         "tokens per session": usage.tokens_per_session,
     }
     template = "<div><dt>{}</dt><dd>{}</dd></div>"
-    counts = []
-    for label, number in figures.items():
-        # A zero is no insight.
-        counts.append(fill(template, label, f"{number:,}") if number else None)
+    # A zero is no insight.
+    counts = [fill(template, name, f"{count:,}") for name, count in figures.items() if count]
     links = [link_memory(request, item["id"], item["text"]) for item in usage.most_shown]
     items = fill_each("<li>{}</li>", links)
     most_shown = fill('<h2>Most shown</h2><ul class="plain">{}</ul>', items) if items else None

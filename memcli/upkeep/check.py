@@ -192,13 +192,13 @@ def find_copies(index: Index) -> list[tuple[str, str]]:
 def find_dangling(index: Index) -> list[tuple[str, str, str]]:
     """Return path, key and value of the relations to ids that no file has.
 
-    The successor of a note may be a path or a link, too.
+    The successor of a note may be a path or a link, too. An import lengthens paths.
     """
     rows = index.run(
         "select files.path, 'superseded_by', superseded_by from entries join files using(file)"
-        " where superseded_by <> '' and superseded_by not in"
-        " (select id from entries union select path from files)"
+        " where superseded_by <> '' and superseded_by not in (select id from entries)"
         " and lower(trim(superseded_by, '[]')) not in (select name from names)"
+        " and not exists (select 1 from files where '/' || path like '%/' || superseded_by)"
         " union all select files.path, 'conflicts_with', value from entries join files using(file),"
         " json_each(conflicts_with) where value not in (select id from entries)"
     )

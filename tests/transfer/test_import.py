@@ -260,4 +260,8 @@ def test_a_note_of_a_vault_names_its_successor(tmp_path: Path) -> None:
     assert '"path": "entries/New mast.md"' in output
     (tmp_path / "New mast.md").write_text("---\nid: m2\n---\nIt is 10 m tall.\n")
     (tmp_path / "Old.md").write_text("---\nsuperseded_by: '[[New mast]]'\n---\nIt is 8 m tall.\n")
+    old = "---\nid: o1\nsuperseded_by: entries/New.md\n---\nIt is 7 m tall.\n"
+    (tmp_path / "mem/entries").mkdir()
+    for name, text in {"Old": old, "New": "---\nid: n1\n---\nIt is 11 m tall.\n"}.items():
+        (tmp_path / f"mem/entries/{name}.md").write_text(text)
     assert "superseded_by" not in run_mem(tmp_path, "check")[1]
