@@ -142,6 +142,9 @@ def test_wrong_arguments_are_errors_of_mem(tmp_path: Path) -> None:
         "unknown kind 'nope'": lambda: memcli.grep(workspace, "port", kinds=["nope"]),
         "unknown status 'nope'": lambda: memcli.list_memories(workspace, statuses=["nope"]),
         "cannot read the condition 'nope'": lambda: search(workspace, "x", conditions=["nope"]),
+        "cannot read the condition 'rating>'": lambda: search(
+            workspace, "x", conditions=["rating>"]
+        ),
         "cannot read the date 'nope'": lambda: memcli.list_memories(workspace, since="nope"),
         "no question is given": lambda: memcli.answer_questions(workspace, [], "both"),
     }

@@ -130,7 +130,6 @@ def check_index(workspace: Workspace) -> Iterator[Check]:
         index = open_index(workspace)
         entries = index.run("select count(*) from entries").fetchone()[0]
         missing = index.run("select count(*) from chunks where vector is null").fetchone()[0]
-        problems = len(index.list_problems())
     except (MemError, OSError) as error:
         yield Check("index", ERROR, f"the index cannot be used: {error}", "mem index --rebuild")
         return
@@ -142,8 +141,8 @@ def check_index(workspace: Workspace) -> Iterator[Check]:
         yield Check("index", WARNING, f"{count_noun(missing, 'text')} to embed", "mem index")
     else:
         yield Check("index", OK, f"{count_noun(entries, 'memory')}, up to date")
-    if problems:
-        yield Check("files", WARNING, count_noun(problems, "problem"), "mem check")
+    if index.list_problems():
+        yield Check("files", WARNING, "some have problems", "mem check")
 
 
 def check_team(workspace: Workspace) -> Iterator[Check]:
@@ -313,8 +312,12 @@ def check_log(workspace: Workspace) -> Iterator[Check]:
     for line in recent[-SHOWN_PROBLEMS:]:
         yield Check("log", WARNING, line)
     if len(recent) > SHOWN_PROBLEMS:
-        text = f"{len(recent) - SHOWN_PROBLEMS} more problems in the last {LOG_DAYS} days"
-        yield Check("log", WARNING, text, f"read {folder / LOG}")
+        yield Check(
+            "log",
+            WARNING,
+            f"{len(recent) - SHOWN_PROBLEMS} more problems in the last {LOG_DAYS} days",
+            f"read {folder / LOG}",
+        )
 
 
 def find_first_word(command: str) -> str:

@@ -238,7 +238,8 @@ def handle_prompt(hook: Hook) -> Answer:
         return Answer()
     # If another agent's hook received the same prompt, it has carried out the requests.
     result = RequestResult()
-    if is_new:
+    # Two messages that are not recorded look the same.
+    if is_new or is_unrecorded(prompt):
         # Hooks open the workspaces only to read. A request to forget changes each of them.
         others = [add_gates(item) for item in hook.workspaces if item.root != workspace.root]
         result = save_requests(workspace, prompt, message, shown, others)

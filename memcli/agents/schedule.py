@@ -98,9 +98,9 @@ def find_git_hooks(context: Context) -> tuple[Path, bool]:
     top = repository.top
     # This respects core.hooksPath and linked worktrees.
     folder = top / run_git(top, "rev-parse", "--git-path", "hooks").decode().strip()
-    place = folder.resolve()
-    is_in_git = place.is_relative_to(repository.git_folder.resolve())
-    return folder, place.is_relative_to(top.resolve()) and not is_in_git
+    hooks_folder = folder.resolve()
+    is_in_git = hooks_folder.is_relative_to(repository.git_folder.resolve())
+    return folder, hooks_folder.is_relative_to(top.resolve()) and not is_in_git
 
 
 def list_schedules(context: Context, workspaces: Sequence[Workspace]) -> list[Connection]:

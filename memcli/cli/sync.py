@@ -91,8 +91,9 @@ def render_sync(context: Context, done: SyncResult, *, dry_run: bool) -> Result:
     if done.conflicts:
         for message in messages:
             print_message(context, message)
-        hint = "mem review, for memories. Compare the versions of other files yourself."
-        print_message(context, hint, "hint: ")
+        print_message(
+            context, "for memories, run mem review; compare other files yourself", "hint: "
+        )
         messages = []
     data = {name: getattr(done, name) for name in SYNC_FIELDS}
     rows = [["sent", item.action, item.path, item.text] for item in done.sent]

@@ -92,13 +92,15 @@ def run_undo(
     if not done.paths:
         lines.append("  nothing changed: its files were reverted or deleted already")
     messages = find_other_half(context, workspace, shown, redo)
-    since = [
+    later_commands = [
         f"{item.number} ({item.command})"
         for item in records
         if item.number > record.number and item.actor == "hook" and item.number not in undone
     ]
-    if since and not number and not redo:
-        messages.append(f"mem has changed something since then, which stays: {', '.join(since)}")
+    if later_commands and not number and not redo:
+        messages.append(
+            f"automatic commands since then were not undone: {', '.join(later_commands)}"
+        )
     return Result(data, lines, messages=messages)
 
 

@@ -214,9 +214,16 @@ def run_note(
     )
     data = {"path": workspace.notes_path, "text": line.strip(), "undo": done.number}
     messages = [*done.messages, *explain_place(workspace)]
-    is_wanted = workspace.is_vault and workspace.settings["vault.daily_note"]
-    if is_wanted and workspace.is_trusted and workspace.notes_path.startswith("mem/"):
-        messages.append("mem cannot follow the settings for daily notes in .obsidian")
+    # A path below mem/ is one in a vault.
+    if (
+        workspace.is_trusted
+        and workspace.settings["vault.daily_note"]
+        and workspace.notes_path.startswith("mem/notes/")
+    ):
+        messages.append(
+            "mem does not support the daily note settings in .obsidian,"
+            " so the note is in mem/notes/"
+        )
     return Result(data, [f"Noted: {line.strip()}  ({workspace.notes_path})"], None, messages)
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,12 +21,17 @@ from .compaction import HARD_LIMIT, compact_session, needs_compaction, shorten_p
 from .consolidate import BatchResult, consolidate_sessions, find_due_sessions
 
 LOCK = "consolidate.lock"
+WAITING_LOCK = "consolidate-waiting.lock"  # of the one that waits in the background
 WAIT_SECONDS = 120.0  # for another consolidation, which may have begun before a session ended
 
 
 @contextmanager
-def hold_queue(workspace: Workspace, seconds: float = 0.0) -> Iterator[None]:
+def hold_queue(
+    workspace: Workspace, seconds: float = 0.0, *, is_background: bool = False
+) -> Iterator[None]:
     """Hold the right to consolidate. Raises BusyError if another process has it for too long.
+
+    In the background only one process waits, because it then finds the sessions of all.
 
     This is not the lock of the workspace: while a language model works, others can write.
     """
@@ -41,7 +46,8 @@ def hold_queue(workspace: Workspace, seconds: float = 0.0) -> Iterator[None]:
 
     lock = FileLock(folder / LOCK, timeout=seconds, mode=0o600)
     try:
-        lock.acquire()
+        with FileLock(folder / WAITING_LOCK, timeout=0) if is_background else nullcontext():
+            lock.acquire()
     except Timeout:
         raise BusyError("another process is consolidating this workspace") from None
     try:
@@ -68,7 +74,7 @@ def run_consolidation(
     Raises BusyError if another process does it.
     """
     messages = []
-    with hold_queue(workspace, seconds):
+    with hold_queue(workspace, seconds, is_background=actor == "hook"):
         # Agents cannot read a session above the hard limit, so it does not wait for a model.
         for session in list_sessions(workspace):
             if session.token_count > HARD_LIMIT:
@@ -93,10 +99,12 @@ def find_due_conversations(workspace: Workspace) -> Sequence[Session]:
     """Return the conversations to consolidate or to compact."""
     if not workspace.settings["consolidate.automatic"]:
         return []
-    due = find_due_sessions(workspace)
-    ids = [session.id for session in due]
-    long = [item for item in list_sessions(workspace) if needs_compaction(workspace, item)]
-    return due + [session for session in long if session.id not in ids]
+    due = [session.id for session in find_due_sessions(workspace)]
+    return [
+        session
+        for session in list_sessions(workspace)
+        if session.id in due or needs_compaction(workspace, session)
+    ]
 
 
 def consolidate_due(workspace: Workspace, sessions: Sequence[Session]) -> str:
@@ -105,9 +113,9 @@ def consolidate_due(workspace: Workspace, sessions: Sequence[Session]) -> str:
         done, _ = run_consolidation(workspace, actor="hook")
     except BusyError:
         return "conversations are being consolidated by another process"
-    errors = [result.error for result in done if result.error]
-    if errors:
-        raise LlmError(f"the language model failed ({errors[0]}): the next run tries again")
+    for result in done:
+        if result.error:
+            raise LlmError(f"the language model failed ({result.error}): the next run tries again")
     conversations = count_noun(len(sessions), "conversation")
     memories = count_noun(sum(len(result.memories) for result in done), "memory")
     return f"consolidate: {conversations}, {memories}"

@@ -21,7 +21,7 @@ from .index import KINDS, Index, IndexedEntry
 
 # rating>=4, status = active, title ~ garden, Last Contact<october
 CONDITION = re.compile(
-    r"\s*([^\s<>=!~][^\n<>=!~]*?)\s*(>=|<=|!=|=|>|<|~)(?!\s*[=<>~])\s*(.*?)\s*", re.DOTALL
+    r"\s*([^\s<>=!~][^\n<>=!~]*?)\s*(>=|<=|!=|=|>|<|~)(?!\s*[=<>~])\s*(\S.*?)\s*", re.DOTALL
 )
 # The results of a comparison with which an operator is true: less, equal or greater.
 ORDERS = {"=": {0}, ">=": {0, 1}, "<=": {-1, 0}, ">": {1}, "<": {-1}}

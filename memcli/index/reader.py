@@ -54,6 +54,7 @@ from ..store import (
     find_tags,
     find_title,
     has_secret_name,
+    read_daily_settings,
     render_canvas,
 )
 from .database import PURGED_TEXTS, Database
@@ -270,7 +271,8 @@ def read_entry_file(
 ) -> None:
     modified = read_file_time(parsed.stat[0]).astimezone(workspace.zone)
     if workspace.is_vault:
-        modified = find_day(workspace.root, parsed.path, workspace.zone) or modified
+        days = workspace.resources.get("daily notes") or read_daily_settings(workspace.root)
+        modified = find_day(days, parsed.path, workspace.zone) or modified
     try:
         document = frontmatter.parse(text)
         problem = None

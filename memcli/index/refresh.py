@@ -148,6 +148,7 @@ def check_settings(database: Database, workspace: Workspace) -> None:
     names = ("timezone", "layout", "index.include", "secrets.personal")
     # Daily notes have their date in their name.
     days = read_daily_settings(workspace.root) if workspace.is_vault else ()
+    workspace.resources["daily notes"] = days  # for each note that is read
     current = repr([[str(settings[name]) for name in names], workspace.is_trusted, days])
     noted = database.get_meta("settings")
     if noted == current:

@@ -47,7 +47,7 @@ def scan_workspace(workspace: Workspace) -> Listing:
     patterns = read_ignored_patterns(workspace)
     if UNKNOWN in patterns:
         # The index stays as it is, so that it shows no note that Obsidian excludes.
-        listing.problems[APP_SETTINGS] = "cannot be read, so new and changed notes are not read"
+        listing.problems[APP_SETTINGS] = "cannot be read, so mem skips new and changed notes"
         listing.unread.append("")
     if patterns:
         for path in [path for path in listing.stats if is_ignored(patterns, path)]:

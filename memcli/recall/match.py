@@ -108,7 +108,7 @@ KIND = re.compile(
 FOLDER = re.compile(r"(?i)(?<=[\w-]) (?:directory|folder)\b")  # `the vendor directory`
 
 
-def name_endings(kind: re.Match[str]) -> str:
+def build_ending_patterns(kind: re.Match[str]) -> str:
     """Return the patterns of a kind of file: `*.ts *.tsx` for TypeScript."""
     return " ".join(f"*.{ending}" for ending in KINDS[kind[0].lower()].split(","))
 
@@ -126,7 +126,7 @@ class Rule:
     """A rule, lesson or correction, prepared for comparisons."""
 
     def __init__(self, text: str, type_: str, files: Sequence[str] = ()) -> None:
-        self.text = FOLDER.sub("/", KIND.sub(name_endings, text[:LONGEST_RULE]))
+        self.text = FOLDER.sub("/", KIND.sub(build_ending_patterns, text[:LONGEST_RULE]))
         self.type = type_
         self.files = files
         tokens = {token.rstrip(".:!?").lower() for token in TOKEN.findall(self.text)}

@@ -331,12 +331,17 @@ def forget(
     for entry in entries:
         if entry.status == "forgotten":
             raise RejectedError(f"{index.shorten_id(entry.id)} is already forgotten")
-        forgotten_at = said_at or workspace.stamp
-        changes = {"status": "forgotten", "forgotten_at": forgotten_at, "reason": reason}
+        changes = {
+            "status": "forgotten",
+            "forgotten_at": said_at or workspace.stamp,
+            "reason": reason,
+        }
         edited = edit_file(workspace, entry.path, changes)
         groups.append(ChangeGroup([edited, *change_page_line(workspace, entry.id, None)]))
         if reason and parse(edited.after or "").fields.get("reason") != reason:
-            messages.append(f"{entry.path} has a property reason of its own, so yours is not saved")
+            messages.append(
+                f"{entry.path} already has a property named reason, so your reason was not saved"
+            )
         done.outcomes.append(build_outcome(index, "forgotten", entry))
     hidden_before = set(index.run(HIDDEN))
     summary = summarize_texts([entry.summary for entry in entries], "memory")

@@ -40,7 +40,7 @@ SUFFIXES = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd", 31: "st"}
 
 
 def read_daily_settings(root: Path) -> tuple[str, str]:
-    """Return the folder of daily notes and their format, nothing if they cannot be read."""
+    """Return folder and format of daily notes, or two empty strings if they cannot be read."""
     try:
         settings = json.loads(read_small_text(root / ".obsidian/daily-notes.json") or "{}")
         folder = str(settings.get("folder") or "").strip("/")
@@ -59,9 +59,9 @@ def find_daily_note(root: Path, day: datetime) -> str:
     return str(path) if is_usable else ""
 
 
-def find_day(root: Path, path: str, zone: tzinfo) -> datetime | None:
+def find_day(settings: tuple[str, str], path: str, zone: tzinfo) -> datetime | None:
     """Return the day of a daily note, None for another note."""
-    folder, pattern = read_daily_settings(root)
+    folder, pattern = settings
     name = path.removeprefix(f"{folder}/").removesuffix(".md")
     # Overlapping, because `20122026` has two numbers that look like years.
     numbers = re.findall(r"(?=((?:19|20)\d\d))" if "YYYY" in pattern else r"(?=(\d\d))", name)

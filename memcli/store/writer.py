@@ -140,7 +140,8 @@ def commit(
         )
         result.paths = [change.path for change in changes]
         texts = [change.after or "" for change in changes]
-        workspace.resources["has rule"] = len(texts) <= FEW and any(map(RULE.search, texts))
+        if len(texts) <= FEW and any(map(RULE.search, texts)):
+            workspace.resources["has rule"] = True
         if is_purge and log_folder is not None:
             try:
                 finish_purges(workspace, log_folder)

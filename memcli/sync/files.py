@@ -379,7 +379,9 @@ class TreeMerge:
             if any(blob.mode not in REGULAR for blob in sides.values()):
                 # Links and submodules are not memories.
                 files[path] = first
-                self.conflicts.append(Conflict(path, "both machines changed it: git has both"))
+                self.conflicts.append(
+                    Conflict(path, "both machines changed this file: git has both")
+                )
                 continue
             texts = {stage: contents[blob.object_id] for stage, blob in sides.items()}
             kind = self.workspace.get_kind(path)

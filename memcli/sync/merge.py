@@ -117,7 +117,7 @@ def merge_file(
     if "\0" in old + ours + theirs or PurePosixPath(path).suffix not in LINE_ENDINGS:
         if dates.get(ours, "") < dates.get(theirs, ""):
             ours, theirs = theirs, ours
-        return Merged(ours, "both machines changed it", theirs)
+        return Merged(ours, "both machines changed this file", theirs)
     if kind == "entry":
         return merge_entry(path, base, ours, theirs, size, dates)
     return merge_page(old, ours, theirs, size)
@@ -486,7 +486,7 @@ def merge_value(key: str, was: Any, older: Any, newer: Any, lost: Lines) -> Any:
     is_ours = key == "status" and older in KNOWN_STATUSES and newer in KNOWN_STATUSES
     if key not in AUTOMATIC and not is_ours:
         other = "removed" if other is None else other
-        reason = f"both machines changed {key}: it is {kept} now, and was {other} in the other file"
+        reason = f"both machines changed {key}: {kept} was kept, not {other}"
         lost.append(shorten(reason, SUMMARY_LENGTH))
     return kept
 

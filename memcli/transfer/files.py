@@ -48,6 +48,7 @@ from ..store import (
     find_day,
     is_ignored,
     parse_excluded,
+    read_daily_settings,
     read_excluded,
     read_file,
 )
@@ -223,7 +224,7 @@ def find_vault(source: Source) -> tuple[Path, str]:
 def find_date(source: Source, member: Member) -> str:
     """Return the date of a note without one: the day of a daily note, or that of its file."""
     root, prefix = find_vault(source)
-    day = find_day(root, prefix + member.path, source.zone)
+    day = find_day(read_daily_settings(root), prefix + member.path, source.zone)
     return format_time(day) if day else member.modified
 
 

@@ -85,14 +85,14 @@ class Report:
             count = count_noun(len(self.broken), "note")
             names = format_names(self.broken)
             yield f"{count} with unreadable frontmatter, imported as plain text: {names}"
-        kinds = {
-            "excluded file": self.excluded,
-            "empty note": self.empty,
-            "other file": self.others,
-        }
-        for noun, paths in kinds.items():
+        kinds = (
+            ("file", " excluded by Obsidian", self.excluded),
+            ("empty note", "", self.empty),
+            ("other file", "", self.others),
+        )
+        for noun, reason, paths in kinds:
             if paths:
-                yield f"{count_noun(len(paths), noun)} left out: {format_names(paths)}"
+                yield f"{count_noun(len(paths), noun)}{reason} left out: {format_names(paths)}"
 
 
 def format_names(names: list[str]) -> str:

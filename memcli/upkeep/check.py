@@ -54,7 +54,7 @@ from ..store import (
 from .lifecycle import repair_page
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Finding:
     """A problem in a file."""
 
@@ -75,24 +75,8 @@ class Fix:
 
 def find_problems(workspace: Workspace) -> list[Finding]:
     """Return the problems of all files, by path and line."""
-    index = open_index(workspace)
-    findings = find_shared_ids(index)
-    for path, problem in index.list_problems():
-        findings.append(Finding(path, problem.line, problem.reason))
-    for setting in workspace.settings.problems:
-        path = MARK if setting.path == workspace.root / MARK else str(setting.path)
-        findings.append(Finding(path, setting.line, setting.reason))
-    for path, key, other in find_dangling(index):
-        findings.append(Finding(path, 1, f"{key} names {other}, which does not exist"))
-    for path, _ in find_circles(index):
-        findings.append(Finding(path, 1, "it and another memory replace each other"))
-    for first, second in find_conflicts(index):
-        # `git merge` brought a second value. A conflict that a command found is noted in the file.
-        is_noted = first.conflicts_with or second.conflicts_with
-        if first.key and first.key == second.key and not is_noted:
-            reason = f"{first.path} has another value of {first.key}: mem review"
-            findings.append(Finding(second.path, 1, reason))
-    for path in list_other_files(workspace):
+    findings = list(find_known_problems(open_index(workspace)))
+    for path in list_unindexed_files(workspace):
         with suppress(OSError):
             data = (read_file(workspace, path) or "").encode("utf-8", "surrogateescape")
             findings += find_file_problems(workspace, path, path, data)
@@ -100,7 +84,29 @@ def find_problems(workspace: Workspace) -> list[Finding]:
         findings.append(Finding(fix.path, fix.line, fix.reason))
     for path in scan_workspace(workspace).leftovers:
         findings.append(Finding(path, 1, "a temporary file of a killed command"))
-    return sorted(findings, key=lambda finding: (finding.path, finding.line))
+    return sorted(findings)
+
+
+def find_known_problems(index: Index) -> Iterator[Finding]:
+    """Yield the problems that are known without reading a file again."""
+    workspace = index.workspace
+    yield from find_shared_ids(index)
+    for path, problem in index.list_problems():
+        yield Finding(path, problem.line, problem.reason)
+    for setting in workspace.settings.problems:
+        path = MARK if setting.path == workspace.root / MARK else str(setting.path)
+        yield Finding(path, setting.line, setting.reason)
+    for path, key, other in find_dangling(index):
+        yield Finding(path, 1, f"{key} names {other}, which does not exist")
+    for path, _ in find_circles(index):
+        yield Finding(path, 1, "it and another memory replace each other")
+    for first, second in find_conflicts(index):
+        # `git merge` brought a second value. A conflict that a command found is noted in the file.
+        is_noted = first.conflicts_with or second.conflicts_with
+        if first.key and first.key == second.key and not is_noted:
+            yield Finding(
+                second.path, 1, f"{first.path} has another value of {first.key}: mem review"
+            )
 
 
 def fix_problems(workspace: Workspace) -> tuple[list[Fix], list[str], Commit]:
@@ -163,11 +169,14 @@ def find_without_id(index: Index) -> list[tuple[str, str]]:
 
     A plain text is an entry too, and stays plain. A renamed file without an id is another memory.
     """
-    rows = index.run(
-        "select path, created_at from entries join files using(file)"
-        " where id = path and fields <> '{}' order by path"
-    )
-    return [(path, date) for path, date in rows if index.workspace.is_managed(path)]
+    return [
+        (path, date)
+        for path, date in index.run(
+            "select path, created_at from entries join files using(file)"
+            " where id = path and fields <> '{}' order by path"
+        )
+        if index.workspace.is_managed(path)
+    ]
 
 
 def find_copies(index: Index) -> list[tuple[str, str]]:
@@ -194,15 +203,14 @@ def find_dangling(index: Index) -> list[tuple[str, str, str]]:
 
     The successor of a note may be a path or a link, too. An import lengthens paths.
     """
-    rows = index.run(
+    return index.run(
         "select files.path, 'superseded_by', superseded_by from entries join files using(file)"
         " where superseded_by <> '' and superseded_by not in (select id from entries)"
         " and lower(trim(superseded_by, '[]')) not in (select name from names)"
         " and not exists (select 1 from files where '/' || path like '%/' || superseded_by)"
         " union all select files.path, 'conflicts_with', value from entries join files using(file),"
         " json_each(conflicts_with) where value not in (select id from entries)"
-    )
-    return rows.fetchall()
+    ).fetchall()
 
 
 def find_wrong_values(index: Index) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -235,7 +243,7 @@ def find_page_fixes(workspace: Workspace) -> list[Fix]:
 def find_session_fixes(workspace: Workspace) -> list[Fix]:
     """Return the fixes of conversations with incomplete lines."""
     index = open_index(workspace)
-    unreadable = {path for path, problem in index.list_problems() if path.endswith(EVENTS)}
+    unreadable = {path for path, _ in index.list_problems()}
     fixes = []
     for session in list_sessions(workspace):
         path = f"{find_sessions_folder(workspace)}/{session.id}/{EVENTS}"
@@ -247,22 +255,23 @@ def find_session_fixes(workspace: Workspace) -> list[Fix]:
     return fixes
 
 
-def find_shared_ids(index: Index) -> list[Finding]:
-    rows = index.run(
+def find_shared_ids(index: Index) -> Iterator[Finding]:
+    for path, entry_id in index.run(
         "select path, id from entries join files using(file) where id in"
         " (select id from entries group by id having count(*) > 1)"
-    )
-    return [Finding(path, 1, f"another file has the id {entry_id} too") for path, entry_id in rows]
+    ):
+        yield Finding(path, 1, f"another file has the id {entry_id} too")
 
 
-def list_other_files(workspace: Workspace) -> list[str]:
+def list_unindexed_files(workspace: Workspace) -> list[str]:
     """Return the files to check that the index does not contain."""
     paths = [MARK, workspace.purged_path]
     if is_all_checked(workspace):
-        options = ("--cached", "--others", "--exclude-standard")
-        # `mem status` counts the problems, also in a container without git.
+        # Also in a container without git.
         with suppress(MemError):
-            names = run_git(workspace.root, "ls-files", "-z", *options)
+            names = run_git(
+                workspace.root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"
+            )
             paths += names.decode("utf-8", "surrogateescape").split("\0")[:-1]
     ignored = read_ignored_patterns(workspace)
     return [
@@ -283,9 +292,8 @@ def find_file_problems(
 ) -> Iterator[Finding]:
     """Yield the problems of a file that is not in the index."""
     text, bad_bytes = decode(data)
-    kind = workspace.get_kind(path)
     line = find_conflict_line(text)
-    problems = [bad_bytes] if bad_bytes and kind else []
+    problems = [bad_bytes] if bad_bytes and workspace.get_kind(path) else []
     problems += [Problem(line, "a git conflict marker")] if line else []
     # git also carries pictures.
     problems += [] if is_binary(text) else find_secret_problems(workspace, text)

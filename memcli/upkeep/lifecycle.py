@@ -160,7 +160,7 @@ def mark_faded(
 
 def find_due_fading(workspace: Workspace) -> list[FadingEntry]:
     """Return the faded memories. With a remote, only a command that somebody typed marks them."""
-    if is_sent(workspace):
+    if has_remote_copy(workspace):
         return []
     fading = find_fading(workspace)
     try:
@@ -171,13 +171,15 @@ def find_due_fading(workspace: Workspace) -> list[FadingEntry]:
     return fading
 
 
-def is_sent(workspace: Workspace) -> bool:
+def has_remote_copy(workspace: Workspace) -> bool:
     """Return whether git carries the workspace to other machines."""
     repository = find_repository(workspace.root)
-    if repository is None or not has_remote(repository):
-        return False
     # Git ignores a private workspace in the repository of a project.
-    return workspace.is_shared or repository.top.resolve() == workspace.root
+    return (
+        repository is not None
+        and has_remote(repository)
+        and (workspace.is_shared or repository.top.resolve() == workspace.root)
+    )
 
 
 @dataclass
@@ -263,7 +265,7 @@ def find_obstacle(workspace: Workspace, entry: IndexedEntry) -> str:
         return f"it is of type {entry.type}"
     if entry.is_hidden:
         return "it repeats a forgotten memory"
-    return "" if is_id(entry.id) else "it has no id of mem: save a copy with mem write"
+    return "" if is_id(entry.id) else "its id is not from mem: save a copy with mem write"
 
 
 def choose_fitting(workspace: Workspace, entries: Sequence[IndexedEntry]) -> list[IndexedEntry]:

@@ -14,7 +14,7 @@ from ..index import Index
 from ..recall import FOLDER
 from ..reconcile import find_questions, list_inbox
 from ..store import Workspace
-from .check import find_problems
+from .check import find_known_problems
 from .lifecycle import find_fading
 
 # Ages in days, and their names.
@@ -94,7 +94,7 @@ def count_everything(index: Index) -> Statistics:
         ),
         texts=texts,
         not_embedded=not_embedded,
-        problems=len(find_problems(index.workspace)),
+        problems=len(list(find_known_problems(index))),
         bytes=size,
     )
 
@@ -117,10 +117,12 @@ def count_pending(index: Index) -> Pending:
     conflicts = index.run(
         "select count(*) from entries where status = 'active' and conflicts_with <> '[]'"
     ).fetchone()[0]
-    workspace = index.workspace
-    fading = len(find_fading(workspace))
-    questions = len(find_questions(index))
-    return Pending(len(list_inbox(workspace)), conflicts, fading, questions)
+    return Pending(
+        len(list_inbox(index.workspace)),
+        conflicts,
+        len(find_fading(index.workspace)),
+        len(find_questions(index)),
+    )
 
 
 def count_usage(index: Index) -> Usage:

@@ -115,6 +115,7 @@ def test_a_message_that_nobody_should_store_is_nowhere(tmp_path: Path, wish: str
     answer = send(tmp_path, "UserPromptSubmit", prompt=f"{wish} the bonus pool is 2 million.")
     assert "did not record this message" in get_context(answer)
     assert answer["systemMessage"] == "mem: message not recorded"
+    assert send(tmp_path, "UserPromptSubmit", prompt=f"{wish} Ada gets a raise.") == answer
     send(tmp_path, "Stop", last_assistant_message="I won't save the 2 million.")
     send(tmp_path, "SessionEnd", reason="other")
     assert read_said(tmp_path) == [("user", "[not recorded]"), ("assistant", "[not recorded]")]

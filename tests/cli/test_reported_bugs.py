@@ -201,7 +201,7 @@ def test_an_undo_says_that_it_reverts_no_sync(tmp_path: Path) -> None:
     assert "2 (sync): other machines have its memories too" in run_mem(tmp_path, "undo", "2")[2]
     _, out, err = run_mem(tmp_path, "undo")
     assert out.startswith("Undone 1 (write)")
-    assert "which stays: 2 (sync)" in err
+    assert "were not undone: 2 (sync)" in err
 
 
 def test_a_forgotten_sentence_in_the_history_is_no_problem(tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def test_a_note_without_frontmatter_is_restored_as_it_was(tmp_path: Path) -> Non
     # A property of its user is not changed, and mem says that it has no place for the reason.
     put(workspace, "entries/boiler.md", "---\nReason: mine\n---\n\nThe boiler is old.\n")
     _, _, errors = run_mem(tmp_path, "forget", "entries/boiler.md", "--reason", "sold")
-    assert "a property reason of its own, so yours is not saved" in errors
+    assert "already has a property named reason, so your reason was not saved" in errors
 
 
 def test_a_section_is_read_by_its_heading(tmp_path: Path) -> None:

@@ -310,3 +310,11 @@ def test_a_full_output_is_reported(tmp_path: Path) -> None:
         )
     assert done.returncode == 3
     assert b"cannot write the output" in done.stderr
+
+
+def test_a_later_commit_of_the_command_keeps_the_mark_of_a_rule(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    text = "---\ntype: constraint\n---\n\nNo tabs.\n"
+    commit_one(workspace, "write", [Replace("entries/a.md", None, text)])
+    commit_one(workspace, "note", [Append("notes/2026-11-28.md", "[10:00] Tea.\n")])
+    assert workspace.resources["has rule"]

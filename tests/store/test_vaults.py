@@ -162,7 +162,7 @@ def test_a_note_in_the_daily_note_of_the_vault(vault: Path) -> None:
     for settings in ('{"folder": "../out"}', '{"format": "gggg-ww"}', "{"):
         (vault / ".obsidian/daily-notes.json").write_text(settings)
         _, output, errors = run_mem(vault, "note", "Ground them.")
-        assert "(mem/notes/2026-11-28.md)" in output and "cannot follow" in errors
+        assert "(mem/notes/2026-11-28.md)" in output and "so the note is in mem/notes/" in errors
 
 
 @pytest.mark.parametrize("filters", ['["/^Pri.*e/"]', '["/(a+)+$/"]', "[", '["Private/"]\n"x": 1'])

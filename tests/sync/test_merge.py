@@ -179,7 +179,7 @@ def test_purged_ids_are_a_set_and_settings_have_one_value() -> None:
         None,
     )
     assert merged.text.count("search.limit") == 1
-    assert "search.limit: it is 7 now, and was 5" in merged.conflict
+    assert "search.limit: 7 was kept, not 5" in merged.conflict
     sides = "notify: true\n", "search.limit: 5\n", "search.limit: 7\n"
     merged = merge_file("", "mem.yaml", *sides, size=7)
     assert ">>>>>>>" in merged.text and merged.conflict

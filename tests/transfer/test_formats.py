@@ -465,7 +465,7 @@ def test_templates_of_a_vault_are_left_out(
     texts = {entry.body for entry in read_entries(workspace)}
     assert texts == {"The bin is green.", "Whales sing.", "Keep."}
     left_out = f"{vault}Bin/Tpl/sub/Book.md; {vault}Fo\u0308rms/Day.md"
-    assert result.messages == [f"2 excluded files left out: {left_out}"]
+    assert result.messages == [f"2 files excluded by Obsidian left out: {left_out}"]
 
 
 def test_a_folder_of_a_vault_follows_its_settings(workspace: Workspace, tmp_path: Path) -> None:
@@ -477,7 +477,7 @@ def test_a_folder_of_a_vault_follows_its_settings(workspace: Workspace, tmp_path
     }
     vault = build_files(tmp_path / "vault", sample)
     result = import_path(workspace, vault / "Sub")
-    assert result.messages == ["1 excluded file left out: Deep/Key.md"]
+    assert result.messages == ["1 file excluded by Obsidian left out: Deep/Key.md"]
     (entry,) = open_index(workspace).list_entries()
     assert (entry.summary, entry.created_at) == ("Whales sing.", "2026-09-03T00:00:00Z")
     (vault / ".obsidian/app.json").write_text("{")

@@ -12,7 +12,7 @@ from memcli.upkeep.lifecycle import (
     find_fading,
     find_outdated_lines,
     find_promotable,
-    is_sent,
+    has_remote_copy,
     promote,
 )
 from memcli.upkeep.tend import tend
@@ -207,10 +207,10 @@ def test_tend_leaves_what_git_carries_to_others(tmp_path: Path) -> None:
         put_entry(workspace, name, f"Fact {name}.", type="constraint", source="user")
     assert tend(workspace) == []  # shared: only a command that somebody typed changes it
     (tmp_path / ".git/info/exclude").write_text("/memory/\n")
-    assert not is_sent(workspace)
+    assert not has_remote_copy(workspace)
     git("init", "-q", "memory")
     subprocess.run(["git", "remote", "add", "origin", "elsewhere"], cwd=workspace.root, check=True)
-    assert is_sent(workspace)
+    assert has_remote_copy(workspace)
     assert tend_again(workspace) == ["promote: 3 memories promoted to MEMORY.md"]
     assert "Faded: A fact." in run_mem(tmp_path, "decay")[1] or list_fading(workspace) == []
 
