@@ -153,6 +153,9 @@ def test_wrong_arguments_are_errors_of_mem(tmp_path: Path) -> None:
             call()
     with pytest.raises(RejectedError, match="U\\+D83D"):
         write(workspace, "half \ud83d emoji")
+    for half in ({"title": "x\ud83d"}, {"tags": ["x\ud83d"]}):
+        with pytest.raises(RejectedError, match="U\\+D83D"):
+            write(workspace, "A whole emoji.", **half)
     assert [entry.id for entry in memcli.list_memories(workspace)] == [only.id]
     # A value that is empty counts as absent.
     assert write(workspace, "The pool is open.", tags=None, updated_at="").action == "saved"

@@ -86,10 +86,6 @@ def serve(
         else:
             try:
                 message = json.loads(line.encode("utf-8", "replace"))
-                if "\\ud" in line.lower():
-                    # Half of a surrogate pair can be neither stored nor printed.
-                    text = json.dumps(message, ensure_ascii=False)
-                    message = json.loads(text.encode("utf-8", "replace"))
             except (ValueError, RecursionError):
                 reply = build_error(None, PARSE_ERROR, "not a JSON message")
             else:
@@ -169,6 +165,10 @@ def answer_request(
             raise ProtocolError(INVALID_PARAMETERS, f"unknown tool {name!r}")
         if not isinstance(arguments, dict):
             raise ProtocolError(INVALID_PARAMETERS, "the arguments must be an object")
+        try:
+            json.dumps(arguments, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ProtocolError(INVALID_PARAMETERS, "an argument has half of an emoji") from None
         text, is_error = call_tool(name, arguments)
         return {"content": [{"type": "text", "text": text}], "isError": is_error}
     raise ProtocolError(UNKNOWN_METHOD, f"unknown method {method!r}")

@@ -20,8 +20,8 @@ TARGETS = ("git", "cron", "systemd")
 CRONTAB = "your crontab (crontab -l)"
 PROGRAM_SECONDS = 60.0
 STOPPED = (
-    "mem stopped this commit of memories. Fix the lines above, list the file in .secretsignore,"
-    " or pass --no-verify."
+    "mem stopped this commit of memories. Fix the lines above, list the file (as entries/…) in"
+    " .secretsignore next to mem.yaml, or pass --no-verify."
 )
 NOT_CHECKED = "so this commit was not checked: run mem hook install git"
 # An index that is up to date makes the first search after a large merge fast. No hook runs after

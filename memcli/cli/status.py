@@ -10,7 +10,15 @@ from .. import data
 from ..agents.doctor import ERROR, Check, diagnose
 from ..agents.install import list_connections
 from ..agents.table import AGENTS, find_agents, find_project
-from ..api import Context, UnavailableError, UsageError, open_all, open_existing, open_index
+from ..api import (
+    Context,
+    NotFoundError,
+    UnavailableError,
+    UsageError,
+    open_all,
+    open_existing,
+    open_index,
+)
 from ..formats import count_noun
 from ..store import Workspace, read_log
 from ..team.push import push
@@ -100,7 +108,12 @@ def run_check(
     """
     if fix and staged:
         raise UsageError("--fix and --staged cannot be used together")
-    workspace = open_existing(context)
+    try:
+        workspace = open_existing(context)
+    except NotFoundError:
+        if staged:
+            return Result({"problems": [], "fixed": [], "undo": 0})  # a commit without memories
+        raise
     lines: list[str] = []
     messages: list[str] = []
     fixed: list[Finding] = []

@@ -42,7 +42,7 @@ MOST_ITEMS = 100_000
 INTEGER = re.compile(r"0|[1-9]\d{0,15}")
 DECIMAL = re.compile(r"\d+\.\d+")
 # JSON leaves these characters as they are; YAML refuses them or turns them into line breaks.
-UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
+UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 TRAILING_COMMENTS = re.compile(r"(?:^[ \t]*(?:#.*)?\r?\n)*\Z", re.MULTILINE)
 # Without quotes, because the # in `title: "issue #7"` begins no comment.
 INLINE_COMMENT = re.compile(r"[ \t]+#[^\"'\n]*$")

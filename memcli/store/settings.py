@@ -234,9 +234,11 @@ def parse_settings(text: str) -> dict[str, Any]:
 def find_line(text: str, name: str) -> int:
     """Return the line of a setting in a file, or 1 if its key has an unusual spelling."""
     # In a nested map, the line has only the last part of the name.
-    key = re.escape(name.rpartition(".")[2])
-    match = re.search(rf"(?m)^[^#\n]*\b{key}\b.*:", text)
-    return text.count("\n", 0, match.start()) + 1 if match else 1
+    for key in (name, name.rpartition(".")[2]):
+        match = re.search(rf"(?m)^[^#\n]*\b{re.escape(key)}\b.*:", text)
+        if match:
+            return text.count("\n", 0, match.start()) + 1
+    return 1
 
 
 def flatten(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -237,8 +237,8 @@ def test_hostile_messages_do_not_stop_the_server(tmp_path: Path) -> None:
         result = client.ask("tools/call", name="memory_ls", arguments=[1])
         assert result["code"] == -32602
         assert client.ask("initialize", protocolVersion="1999-01-01")["protocolVersion"] > "2025"
-        surrogate = client.ask("tools/call", name="memory_search", arguments={"query": "\ud800"})
-        assert surrogate["isError"] in (True, False)
+        half = client.ask("tools/call", name="memory_write", arguments={"content": "\ud800 half"})
+        assert half["code"] == -32602
         assert client.ask("ping") == {}
 
 

@@ -46,12 +46,15 @@ def test_without_its_settings_a_workspace_shows_no_new_memories(tmp_path: Path) 
 
 def test_a_command_names_the_first_of_several_wrong_settings(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
-    (workspace.root / "mem.yaml").write_text("search:\n  limit: 5\n  limt: 5\n  count: 5\n")
+    (workspace.root / "mem.yaml").write_text(
+        "search:\n  limit: 5\n  limt: 5\n  count: 5\nserch.limit: 4\n"
+    )
     _, _, messages = run_mem(tmp_path, "search", "tea")
-    assert "mem.yaml:3: unknown setting 'search.limt': ignored (and 1 more: mem check)" in messages
+    assert "mem.yaml:3: unknown setting 'search.limt': ignored (and 2 more: mem check)" in messages
     assert "search.count" not in messages
     _, findings, _ = run_mem(tmp_path, "check")
     assert "mem.yaml:4\tunknown setting 'search.count'" in findings
+    assert "mem.yaml:5\tunknown setting 'serch.limit'" in findings
 
 
 def test_a_setting_is_not_changed_to_an_unknown_kind_of_personal_data(tmp_path: Path) -> None:

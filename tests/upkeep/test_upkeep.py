@@ -1,6 +1,7 @@
 """The life of memories: fading, promotion, expiry, summaries, and what `mem tend` does."""
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -357,6 +358,9 @@ def test_the_check_of_a_commit_finds_what_the_check_in_ci_finds(tmp_path: Path) 
         f"memory/{line}" for line in everything[1].splitlines()
     )
     assert len(staged[1].splitlines()) == 5
+    # Another branch has no memory yet.
+    shutil.rmtree(workspace.root)
+    assert run_mem(tmp_path, "check", "--staged") == (0, "", "")
 
 
 def test_a_memory_written_by_hand_needs_no_id(tmp_path: Path) -> None:
