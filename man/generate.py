@@ -47,7 +47,9 @@ SETTINGS_NOTE = """\
 
 Set one with `mem config set NAME VALUE`, or with a variable: `search.limit` is `MEM_SEARCH_LIMIT`.
 Add `--user` to set it for all your projects. A setting marked with * is never read from a
-workspace, because a workspace may come from a stranger."""
+workspace, because a workspace may come from a stranger.
+
+If a file of settings cannot be read, mem reads and sends no new files until you repair it."""
 
 
 def main() -> int:
