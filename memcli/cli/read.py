@@ -131,13 +131,14 @@ def run_ls(
             continue
         short_id = index.shorten_id(entry.id)
         day = first.describe_day(entry.updated_at)
-        marks = f"{describe_status(index.workspace, entry.status)} · "
-        marks = "" if entry.status == "active" else marks
+        is_active = entry.status == "active"
+        marks = "" if is_active else f"{describe_status(index.workspace, entry.status)} · "
         marks += "expired · " if first.is_expired(entry) else ""
         marks += "your own · " if index.workspace.is_own and len(workspaces) > 1 else ""
         lines.append(f"{entry.summary}  ({entry.type} · {marks}{day} · {short_id})")
-        item = {"text": entry.summary, "short_id": short_id}
-        items.append({**entry._asdict(), **item, "workspace": str(index.workspace.root)})
+        root = str(index.workspace.root)
+        item = {"text": entry.summary, "short_id": short_id, "workspace": root}
+        items.append(entry._asdict() | item)
     code = 0 if matches else 1
     return Result({"entries": items}, lines, rows, messages, (), code, "no memories")
 
@@ -169,8 +170,7 @@ def find_readable(
     except MemError:
         named = None
     entry = named.entry if named else None
-    is_purged = entry is not None and entry.id in workspace.read_purged_ids()
-    if named is None or entry is None or is_purged or not index.is_current(named.path):
+    if named is None or entry is None or not index.is_current(named.path):
         index.refresh()
         named = find_named(index, name, accept_parts=accept_parts)
     return (index, named) if named else None
@@ -183,7 +183,7 @@ def show_file(index: Index, named: NamedFile, offset: int | None, limit: int | N
     problems = index.run(
         "select line, reason from problems join files using(file) where files.path = ?",
         (named.path,),
-    ).fetchall()
+    )
     messages = [f"{named.path}:{line}: {reason}" for line, reason in problems]
     if messages and not text:
         raise RejectedError(messages[0])
@@ -192,8 +192,8 @@ def show_file(index: Index, named: NamedFile, offset: int | None, limit: int | N
     lines = text.rstrip("\n").split("\n")
     first = offset or named.line or 1
     shown = lines[first - 1 : first - 1 + limit if limit else None]
-    links = index.list_links_to(get_link_names(named))
-    links = [path for path in links if path != named.path]
+    names = get_link_names(named)
+    links = [path for path in index.list_links_to(names) if path != named.path]
     data: dict[str, Any] = {
         "path": named.path,
         "id": named.entry.id if named.entry else "",
@@ -202,11 +202,10 @@ def show_file(index: Index, named: NamedFile, offset: int | None, limit: int | N
         "lines": len(lines),
         "links": links,
     }
-    output = list(shown)
     if links:
         more = f" and {len(links) - MOST_LINKS} more" if len(links) > MOST_LINKS else ""
-        output += ["", f"Linked from: {', '.join(links[:MOST_LINKS])}{more}"]
-    return Result(data, output, None, messages)
+        shown += ["", f"Linked from: {', '.join(links[:MOST_LINKS])}{more}"]
+    return Result(data, shown, None, messages)
 
 
 def get_section(text: str, named: NamedFile) -> str:
@@ -217,8 +216,7 @@ def get_section(text: str, named: NamedFile) -> str:
         if section.anchor in wanted:
             return text[section.start : section.end]
     anchors = ", ".join(section.anchor for section in sections if section.anchor)
-    whole = f"read the whole file: mem read {quote(named.path)}"
-    hint = f"sections: {anchors}" if anchors else whole
+    hint = f"sections: {anchors}" if anchors else f"read all: mem read {quote(named.path)}"
     raise NotFoundError(f"{named.path} has no section {named.anchor!r}", hint)
 
 
@@ -276,7 +274,7 @@ def run_grep(
         ignore_case=not case,
         limit=limit or 0,
     )
-    shown = [f"{line.path}:{line.line}: {line.text}" for line in lines]
     rows = [[f"{line.path}:{line.line}", line.text] for line in lines]
+    shown = [": ".join(row) for row in rows]
     code = 0 if lines else 1
     return Result({"lines": lines}, shown, rows, messages, [pattern], code, "no match")

@@ -1,6 +1,7 @@
 """The index of one workspace: opened once per command, always in step with the files."""
 
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
@@ -201,8 +202,7 @@ class Index:
         return [entry for entry in entries if self.workspace.is_managed(entry.path)]
 
     def find_by_id(self, entry_id: str) -> IndexedEntry | None:
-        entries = self.list_entries("id = ?", (entry_id,))
-        return entries[0] if entries else None
+        return next(iter(self.list_entries("id = ?", (entry_id,))), None)
 
     def shorten_id(self, entry_id: str) -> str:
         """Return the shortest end of an id, at least 6 characters, that no other entry shares."""
@@ -238,8 +238,8 @@ class Index:
         return load_forgotten(self.database, self.workspace)
 
     def has_forgotten(self) -> bool:
-        row = self.run("select 1 from entries where status = 'forgotten' limit 1").fetchone()
-        return row is not None
+        rows = self.run("select 1 from entries where status = 'forgotten' limit 1")
+        return rows.fetchone() is not None
 
     def find_last_forgotten(self) -> str:
         """Return when something was last forgotten or purged; empty if never."""
@@ -247,14 +247,21 @@ class Index:
         return max(rows.fetchone()[0] or "", self.workspace.find_last_purge())
 
     def is_current(self, path: str) -> bool:
-        """Return whether a file still has the stat that the index noted, and is not excluded."""
-        if is_ignored(self.workspace.settings["index.exclude"], path):
+        """Return whether a file still has the stat that the index noted, and is not excluded.
+
+        A file that came into a folder, as with git and mem, may forget what this one says.
+        """
+        root = f"{self.workspace.root}/"
+        folders = json.loads(self.database.get_meta("folders") or "{}")
+        if not folders or is_ignored(self.workspace.settings["index.exclude"], path):
             return False
         row = self.run(
             "select mtime, ctime, size, inode, noted from files where path = ?", (path,)
         ).fetchone()
         try:
-            status = (self.workspace.root / path).lstat()
+            if any(os.stat(root + name).st_mtime_ns != moment for name, moment in folders.items()):
+                return False
+            status = os.lstat(root + path)
         except OSError:
             return False
         stat = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
@@ -266,11 +273,11 @@ class Index:
             "select value, count(*) from entries, json_each(tags) where status = 'active'"
             " group by value"
         )
-        return dict(rows.fetchall())
+        return dict(rows)
 
     def list_problems(self) -> list[tuple[str, Problem]]:
         rows = self.run("select path, line, reason from problems order by path, line")
-        return [(path, Problem(line, reason)) for path, line, reason in rows]
+        return [(path, Problem(*problem)) for path, *problem in rows]
 
     def list_unread(self) -> list[tuple[str, Problem]]:
         """Return the files that searches and lists leave out."""

@@ -63,6 +63,7 @@ def refresh(
         if is_complete:
             # Every file is older than its note, so an equal listing means equal files.
             database.try_set_meta("seen", digest)
+            database.try_set_meta("folders", json.dumps(listing.folders))
         return False
     # Most refreshes find nothing, and need not know how a file is read.
     from .reader import load_forgotten

@@ -30,6 +30,7 @@ class Listing:
     """The files of a workspace, and what could not be read."""
 
     stats: dict[str, Stat] = field(default_factory=dict)
+    folders: dict[str, int] = field(default_factory=dict)  # path → modification time
     problems: dict[str, str] = field(default_factory=dict)  # path → reason
     unread: list[str] = field(default_factory=list)  # folders whose files are unknown
     leftovers: list[str] = field(default_factory=list)  # temporary files of killed writers
@@ -38,7 +39,9 @@ class Listing:
     def build_digest(self) -> str:
         """Return a digest that is the same as long as nothing on disk changed."""
         # Not a later version: its bytes also depend on which equal objects are the same object.
-        return build_digest(marshal.dumps((self.stats, self.problems, self.unread), 2))
+        return build_digest(
+            marshal.dumps((self.stats, self.folders, self.problems, self.unread), 2)
+        )
 
 
 def scan_workspace(workspace: Workspace) -> Listing:
@@ -116,6 +119,7 @@ def list_folder(workspace: Workspace, root: str, inside: str, listing: Listing) 
         listing.unread.append(inside)
         return []
     try:
+        listing.folders[inside] = os.fstat(descriptor).st_mtime_ns
         with os.scandir(descriptor) as items:
             for item in items:
                 name = item.name

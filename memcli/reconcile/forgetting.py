@@ -93,10 +93,9 @@ def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult
         copies = purge_texts(own, texts)
         done.other_files += [f"{own.root}/{path}" for path in copies.paths]
     changes: list[Replace | Append] = []
-    stamp = workspace.stamp
     for entry in entries:
         changes.append(Replace(entry.path, read_file(workspace, entry.path), None))
-        changes.append(Append(workspace.purged_path, f"{entry.id} {stamp}\n"))
+        changes.append(Append(workspace.purged_path, f"{entry.id} {workspace.stamp}\n"))
         done.outcomes.append(build_outcome(index, "purged", entry))
         done.git_commits += find_git_commits(workspace, entry.path)
     cleaned = build_cleaning(workspace, texts, [entry.path for entry in entries])
@@ -449,9 +448,7 @@ def find_described(index: Index, text: str) -> list[tuple[float, IndexedEntry]]:
     words = find_content_words(text)
     close = find_close(index, load_pool(index, "active"), vectors[0], DESCRIBED_COSINE)
     return [
-        (cosine, entry)
-        for cosine, entry in close
-        if words & find_content_words(index.read_text(entry.path) or "")
+        item for item in close if words & find_content_words(index.read_text(item[1].path) or "")
     ]
 
 
@@ -476,8 +473,8 @@ def restore(workspace: Workspace, names: Sequence[str]) -> ForgetResult:
         edited = edit_file(workspace, entry.path, changes)
         groups.append(ChangeGroup([edited, *replaced.changes], is_said_by_user=True))
         done.outcomes.append(build_outcome(index, "restored", entry))
-    summary = summarize_texts([entry.summary for entry in entries], "memory")
-    done.result = commit(workspace, "restore", groups, summary=summary)
+    texts = [entry.summary for entry in entries]
+    done.result = commit(workspace, "restore", groups, summary=summarize_texts(texts, "memory"))
     mark_rejected(done, groups)
     index.refresh()
     return done
@@ -495,8 +492,8 @@ def mark_rejected(done: ForgetResult, groups: Sequence[ChangeGroup]) -> None:
 
 def get_entries(index: Index, names: Sequence[str]) -> list[IndexedEntry]:
     """Return the entries that names mean, each once."""
-    entries = {entry.path: entry for entry in (get_entry(index, name) for name in names)}
-    return list(entries.values())
+    entries = (get_entry(index, name) for name in names)
+    return list({entry.path: entry for entry in entries}.values())
 
 
 def get_mentions(workspace: Workspace, text: str) -> list[IndexedEntry]:
@@ -506,12 +503,12 @@ def get_mentions(workspace: Workspace, text: str) -> list[IndexedEntry]:
     """
     index = open_index(workspace)
     wanted = text.casefold()
-    entries = []
-    for entry in index.list_managed_entries():
-        # Not the frontmatter: everything mentions `type: fact`.
-        said = f"{entry.title}\n{get_body(index.read_text(entry.path) or '')}"
-        if wanted in said.casefold():
-            entries.append(entry)
+    # Not the frontmatter: everything mentions `type: fact`.
+    entries = [
+        entry
+        for entry in index.list_managed_entries()
+        if wanted in f"{entry.title}\n{get_body(index.read_text(entry.path) or '')}".casefold()
+    ]
     if not entries:
         hint = "name a note of the vault to forget it" if workspace.is_vault else ""
         raise NotFoundError(f"no memory mentions {text!r}", hint)

@@ -241,33 +241,26 @@ class Importer:
 
     def save_conversation(self, transcript: Transcript) -> None:
         """Add the new events of a conversation to its session."""
-        added = 0
-        if transcript.events:
-            imported = import_transcript(
-                self.recording,
-                transcript,
-                transcript.path,
-                project="" if self.workspace.is_own else self.recording.project,
-                modified=transcript.modified or self.workspace.stamp,
-                is_dry_run=self.is_dry_run,
-            )
-            added = imported.added
-        if not added:
+        imported = import_transcript(
+            self.recording,
+            transcript,
+            transcript.path,
+            project="" if self.workspace.is_own else self.recording.project,
+            modified=transcript.modified or self.workspace.stamp,
+            is_dry_run=self.is_dry_run,
+        )
+        if not imported.added:
             self.result.unchanged += 1
             return
-        messages = [event for event in transcript.events if event.get("role")]
-        first = str(messages[0]["content"]) if messages else transcript.session_id
+        messages = (str(event["content"]) for event in transcript.events if event.get("role"))
+        first = next(messages, transcript.session_id)
         self.count("session", summarize(redact_text(self.workspace, first)))
 
     def save_batch(self, batch: Sequence[Item]) -> None:
         """Save whole files in one command, and then memories of other tools."""
-        files: list[tuple[str, TransferFile]] = []
-        drafts: list[tuple[str, Draft]] = []
-        for item in batch:
-            if isinstance(item.content, TransferFile):
-                files.append((item.place, item.content))
-            elif isinstance(item.content, Draft):
-                drafts.append((item.place, item.content))
+        pairs = [(item.place, item.content) for item in batch]
+        files = [(place, file) for place, file in pairs if isinstance(file, TransferFile)]
+        drafts = [(place, draft) for place, draft in pairs if isinstance(draft, Draft)]
         if files:
             self.save_files(files)
         if drafts:

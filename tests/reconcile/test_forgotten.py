@@ -1,6 +1,7 @@
 """Forgotten stays forgotten, whichever way the text comes back."""
 
 import json
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -261,3 +262,21 @@ def test_three_telling_words_in_a_row_name_a_longer_memory(tmp_path: Path) -> No
     write_memories(workspace, [Draft(text, source="user")])
     done = forget_described(open_again(workspace), "We want paper QR labels.")
     assert [outcome.text for outcome in done.outcomes] == [text]
+
+
+def test_reading_by_id_knows_what_git_and_undo_forgot_and_restored(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    text = "The old ferry sails at nine sharp."
+    write_memories(workspace, [Draft(text, source="user", path="ferry")])
+    put(workspace, "entries/al.md", f"Al knows. {text}\n")
+    ferry = workspace.root / "entries/ferry.md"
+    active = ferry.read_text()
+    forgotten = active.replace("---\n", "---\nstatus: forgotten\n", 1)
+    for before, after in ((active, forgotten), (forgotten, active)):
+        run_mem(tmp_path, "ls")
+        time.sleep(0.05)  # a file that changed just now is read again anyway
+        run_mem(tmp_path, "read", "al")
+        # git deletes a file before it writes the other version.
+        ferry.unlink()
+        ferry.write_text(after)
+        assert (text in run_mem(tmp_path, "read", "al")[1]) == (after == active), before
