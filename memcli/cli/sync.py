@@ -92,7 +92,7 @@ def render_sync(context: Context, done: SyncResult, *, dry_run: bool) -> Result:
         for message in messages:
             print_message(context, message)
         print_message(
-            context, "for memories, run mem review; compare other files yourself", "hint: "
+            context, "mem review asks about memories; compare other files yourself", "hint: "
         )
         messages = []
     data = {name: getattr(done, name) for name in SYNC_FIELDS}
