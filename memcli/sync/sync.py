@@ -438,7 +438,7 @@ class Exchange:
                 known = repository.read_file(added, workspace.purged_path)
                 if purged_ids <= parse_purged_ids(known):
                     machine.remove_purged_digests([text])
-        index.refresh()
+                    index.refresh()
 
 
 def restore_half_written_files(workspace: Workspace, repository: Repository) -> None:
