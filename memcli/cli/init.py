@@ -174,8 +174,8 @@ def choose_git(
         return ""
     if shared and (place.root / ".git").exists() and place.repository.top.resolve() != place.root:
         raise RejectedError(
-            f"{place.root} is a git repository of its own, so another one cannot contain it",
-            f"to commit it with the code, not sync it: rm -rf {quote(str(place.root / '.git'))}",
+            f"{place.root} is a separate git repository, so another one cannot contain it",
+            f"to commit it with the code, not sync it, move {quote(str(place.root / '.git'))} away",
         )
     if private or shared:
         return "shared" if shared else "private"

@@ -177,4 +177,4 @@ def test_a_memory_that_syncs_by_itself_is_not_shared_with_the_code(shop: Path) -
     (shop / "memory/.git").mkdir()
     code, output = run_init(shop, "", "--shared")
     assert code == 5
-    assert "a git repository of its own" in output
+    assert "a separate git repository" in output
