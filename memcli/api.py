@@ -249,17 +249,11 @@ def search(
     workspace: Workspace | Sequence[Workspace], query: str, limit: int = 0, **filters: Any
 ) -> "list[Hit]":
     """Return the hits of a search, the best first."""
-    from .search.search import SearchOptions
+    from .search.search import build_options
     from .search.search import search as search_all
 
     workspaces = list_workspaces(workspace)
-    settings = workspaces[0].settings
-    options = SearchOptions(
-        limit or settings["search.limit"],
-        wanted=build_filter(workspaces, filters),
-        min_score=settings["search.min_score"],
-        vector_weight=settings["search.vector_weight"],
-    )
+    options = build_options(workspaces[0], limit, wanted=build_filter(workspaces, filters))
     return search_all(workspaces, query, options).hits
 
 
@@ -276,7 +270,7 @@ def build_filter(workspaces: Sequence[Workspace], filters: dict[str, Any]) -> "F
     from .index import Filter, build_filter, check_type
 
     check_arguments(Filter)(**filters)
-    wanted = build_filter(workspaces[0].now, workspaces[0].zone, **filters)
+    wanted = build_filter(workspaces[0], **filters)
     for name in wanted.types:
         check_type(name, map(open_index, workspaces))
     return wanted

@@ -276,7 +276,7 @@ def read_fields(workspace: Workspace, metadata: dict[str, Any]) -> dict[str, str
     fields = {name: str(metadata.pop(name, "") or "") for name in ("type", "title", "key")}
     check_type(fields["type"])
     expires = str(metadata.pop("expires", "") or "")
-    fields["expires_at"] = parse_expiry(expires, workspace.now, workspace.zone)
+    fields["expires_at"] = parse_expiry(expires, workspace)
     return fields
 
 

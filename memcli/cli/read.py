@@ -26,7 +26,7 @@ from ..search.names import (
     get_named,
     grep,
 )
-from .terminal import Result, describe_status
+from .terminal import Conditions, Result, Statuses, Tags, Types, describe_status
 
 MOST_LINKS = 10  # shown; --json has all of them
 READ_FIELDS = ("path", "id", "text", "line", "lines", "links", "history")
@@ -80,15 +80,13 @@ def run_ls(
     limit: Annotated[
         int | None, Option("-n", "--limit", min=1, help="List at most this many.")
     ] = None,
-    type_: Annotated[list[str], Option(help="Only memories of this type.")] = [],
-    tag: Annotated[list[str], Option(help="Only memories with this tag.")] = [],
-    status: Annotated[
-        list[str], Option(help="active (default), superseded, forgotten, faded or all.")
-    ] = [],
+    type_: Types = [],
+    tag: Tags = [],
+    status: Statuses = [],
     source: Annotated[str, Option(help="Only memories from user, observed or inferred.")] = "",
     since: Annotated[str, Option(help="Only memories changed since this date.")] = "",
     until: Annotated[str, Option(help="Only memories changed until this date.")] = "",
-    where: Annotated[list[str], Option(help='Only memories with this property: "rating>=4".')] = [],
+    where: Conditions = [],
 ) -> Result:
     """List memories, the latest first.
 
@@ -100,8 +98,7 @@ def run_ls(
     workspaces = open_all(context)
     first = workspaces[0]
     wanted = build_filter(
-        first.now,
-        first.zone,
+        first,
         since=since,
         until=until,
         types=type_,

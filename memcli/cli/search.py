@@ -9,8 +9,8 @@ from typer import Argument, Option
 from ..api import Context, Workspace, check_choice, open_all
 from ..formats import is_id, shorten
 from ..index import build_filter, check_type, open_index
-from ..search.search import Hit, SearchOptions, search
-from .terminal import Result, cut_path
+from ..search.search import Hit, build_options, search
+from .terminal import Conditions, Result, Statuses, Tags, Types, cut_path
 
 SEARCH_FIELDS = tuple(Hit.__dataclass_fields__)
 MODES = ("hybrid", "keyword", "vector")
@@ -29,14 +29,12 @@ def run_search(
     kind: Annotated[
         list[str], Option(help="entry, memory (MEMORY.md), history, note, session or document.")
     ] = [],
-    type_: Annotated[list[str], Option(help="Only memories of this type.")] = [],
-    tag: Annotated[list[str], Option(help="Only memories with this tag.")] = [],
-    status: Annotated[
-        list[str], Option(help="active (default), superseded, forgotten, faded or all.")
-    ] = [],
+    type_: Types = [],
+    tag: Tags = [],
+    status: Statuses = [],
     since: Annotated[str, Option(help="Only hits from this date on, such as october.")] = "",
     until: Annotated[str, Option(help="Only hits up to this date.")] = "",
-    where: Annotated[list[str], Option(help='Only memories with this property: "rating>=4".')] = [],
+    where: Conditions = [],
     min_score: Annotated[float, Option(help="Hide hits below this relevance (0 to 1).")] = -1.0,
     explain: Annotated[bool, Option(help="Show how each relevance is computed.")] = False,
 ) -> Result:
@@ -55,8 +53,7 @@ def run_search(
     workspaces = open_all(context)
     first = workspaces[0]
     wanted = build_filter(
-        first.now,
-        first.zone,
+        first,
         since=since,
         until=until,
         kinds=kind,
@@ -65,15 +62,7 @@ def run_search(
         statuses=status,
         conditions=where,
     )
-    # Only the hybrid relevance was measured against right and wrong hits.
-    minimum = first.settings["search.min_score"] if mode == "hybrid" else 0.0
-    options = SearchOptions(
-        limit=limit or first.settings["search.limit"],
-        mode=mode,
-        wanted=wanted,
-        min_score=minimum if min_score < 0 else min_score,
-        vector_weight=first.settings["search.vector_weight"],
-    )
+    options = build_options(first, limit, wanted=wanted, mode=mode, min_score=min_score)
     result = search(workspaces, text, options)
     messages = list(result.messages)
     if not result.hits:

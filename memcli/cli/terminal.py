@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from typer import Option
 
 from ..context import Context
 from ..errors import UsageError
@@ -35,6 +37,15 @@ OTHER_NAMES = {
     "list": "ls",
     "version": "--version",
 }
+
+
+# The filters that several commands have.
+Types = Annotated[list[str], Option(help="Only memories of this type.")]
+Tags = Annotated[list[str], Option(help="Only memories with this tag.")]
+Statuses = Annotated[
+    list[str], Option(help="active (default), superseded, forgotten, faded or all.")
+]
+Conditions = Annotated[list[str], Option(help='Only memories with this property: "rating>=4".')]
 
 
 @dataclass

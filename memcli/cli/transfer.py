@@ -35,7 +35,16 @@ from ..transfer.importer import Choice, ImportResult, Rejection, import_source
 from ..transfer.items import TransferFile, open_source
 from ..transfer.notes import EXPORTED, render_bundle
 from ..transfer.records import parse_columns
-from .terminal import Result, ask, build_progress, clean_line, explain_place, is_interactive
+from .terminal import (
+    Result,
+    Tags,
+    Types,
+    ask,
+    build_progress,
+    clean_line,
+    explain_place,
+    is_interactive,
+)
 from .write import split_list
 
 EXPORT_FIELDS = ("path", "format", "exported", "masked")
@@ -60,8 +69,8 @@ def run_export(
     format_: Annotated[
         str, Option(help="jsonl, markdown or okf. Default: from the name of the file.")
     ] = "",
-    type_: Annotated[list[str], Option(help="Only memories of this type.")] = [],
-    tag: Annotated[list[str], Option(help="Only memories with this tag.")] = [],
+    type_: Types = [],
+    tag: Tags = [],
     all_: Annotated[
         bool, Option(help="Also export conversations and the inbox, which are private.")
     ] = False,
@@ -217,8 +226,8 @@ def run_import(
         str,
         Option(help="Name of the format, such as csv. Default: mem recognizes it."),
     ] = "",
-    type_: Annotated[list[str], Option(help="Only memories of this type.")] = [],
-    tag: Annotated[list[str], Option(help="Only memories with this tag.")] = [],
+    type_: Types = [],
+    tag: Tags = [],
     map_: Annotated[
         list[str],
         Option(help="In CSV and JSON: FIELD=NAME, such as text=content,tags=labels."),

@@ -150,7 +150,7 @@ def run_history(
     if add:
         return add_record(context, read_input(context) if add == "-" else add)
     workspaces = open_all(context)
-    wanted = build_filter(workspaces[0].now, workspaces[0].zone, since=since, until=until)
+    wanted = build_filter(workspaces[0], since=since, until=until)
     last = wanted.until or "9999"
     records = []
     for workspace in workspaces:

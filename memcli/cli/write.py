@@ -106,7 +106,7 @@ def run_write(
         "title": title,
         "tags": split_list(tag),
         "key": key,
-        "expires_at": parse_expiry(expires, workspace.now, workspace.zone),
+        "expires_at": parse_expiry(expires, workspace),
         "pinned": pinned,
     }
     # Writing to the path of a memory updates it, as a file would be overwritten.

@@ -292,7 +292,8 @@ def read_standing(
 
 def find_spoken_kind(sentence: str) -> str:
     """Return the kind of a sentence with words such as "ok so" around it."""
-    return find_kind(format_sentence(sentence).rstrip(".!"))
+    text = format_sentence(sentence).rstrip(".!")
+    return find_kind(text) or ("decision" if search_pattern("decision", text) else "")
 
 
 def is_clause_about(body: str, lines: Sequence[Line]) -> bool:

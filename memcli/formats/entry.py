@@ -474,7 +474,7 @@ def guess_type(text: str) -> str:
 
 
 def find_kind(sentence: str) -> str:
-    """Return the kind of a sentence without full stop: rule, decision, preference or nothing."""
+    """Return the kind of a sentence without full stop: rule, preference or nothing."""
 
     def fits(name: str) -> bool:
         return bool(pattern("statements.toml", name).search(sentence))
@@ -484,6 +484,4 @@ def find_kind(sentence: str) -> str:
         return "preference"
     if fits("rule") and not fits("no_rule"):
         return "rule"
-    if is_preference:
-        return "preference"
-    return "decision" if fits("decision") else ""
+    return "preference" if is_preference else ""

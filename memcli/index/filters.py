@@ -17,6 +17,7 @@ from ..formats import (
     parse_period,
     parse_time,
 )
+from ..store import Workspace
 from .index import KINDS, Index, IndexedEntry
 
 # rating>=4, status = active, title ~ garden, Last Contact<october
@@ -49,7 +50,7 @@ class Filter(NamedTuple):
 
 
 def build_filter(
-    now: datetime, zone: tzinfo, *, since: str = "", until: str = "", **values: Any
+    workspace: Workspace, *, since: str = "", until: str = "", **values: Any
 ) -> Filter:
     """Build a filter from the words of a command line. Raises UsageError."""
     for kind in values.get("kinds", ()):
@@ -66,6 +67,7 @@ def build_filter(
     # Without statuses there is no condition.
     if "all" in statuses:
         statuses = ()
+    now, zone = workspace.now, workspace.zone
     start = format_time(parse_date(since, now, zone)[0]) if since else ""
     end = format_time(parse_date(until, now, zone)[1]) if until else ""
     if end and start > end:
@@ -100,9 +102,9 @@ def parse_date(text: str, now: datetime, zone: tzinfo) -> tuple[datetime, dateti
     return period
 
 
-def parse_expiry(text: str, now: datetime, zone: tzinfo) -> str:
+def parse_expiry(text: str, workspace: Workspace) -> str:
     """Return the last moment of a date, or an empty string for none. Raises UsageError."""
-    moment = parse_end(text, now, zone) if text else None
+    moment = parse_end(text, workspace.now, workspace.zone) if text else None
     if text and moment is None:
         hint = "for example: 2026-11-28, 28.11.2026, december, nov 28, tomorrow, friday, 3d"
         raise UsageError(f"cannot read the date {text!r}", hint)

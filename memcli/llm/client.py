@@ -17,8 +17,8 @@ from typing import IO
 
 from ..errors import LlmError
 from ..formats import shorten
+from ..llm import FOLDER_PREFIX, INSIDE_VARIABLE
 from ..store import Workspace, redact_text
-from . import FOLDER_PREFIX, INSIDE_VARIABLE
 
 LARGEST_ANSWER = 8 * 1024 * 1024  # bytes; an endless answer must not fill the disk
 READ_SIZE = 65_536

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ..errors import UnavailableError, UsageError
 from ..formats import (
@@ -45,6 +45,18 @@ class SearchOptions(NamedTuple):
     @property
     def reads_sessions(self) -> bool:
         return not self.wanted.kinds or "session" in self.wanted.kinds
+
+
+def build_options(
+    workspace: Workspace, limit: int | None, *, min_score: float = -1.0, **values: Any
+) -> SearchOptions:
+    """Return options, with the user's settings for what is not given."""
+    settings = workspace.settings
+    options = SearchOptions(vector_weight=settings["search.vector_weight"], **values)
+    if min_score < 0:
+        # Only the hybrid relevance was measured against right and wrong hits.
+        min_score = settings["search.min_score"] if options.mode == "hybrid" else 0.0
+    return options._replace(limit=limit or settings["search.limit"], min_score=min_score)
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import Any
 from ..formats import STATUSES, count_noun, get_body, read_tags, split_words
 from ..index import Filter, build_filter, build_sql, open_index
 from ..search.names import get_link_names
-from ..search.search import Hit, SearchOptions, search, search_workspace
+from ..search.search import Hit, build_options, search, search_workspace
 from .html import (
     MINUTE,
     Content,
@@ -68,8 +68,7 @@ def build_wanted(request: Request) -> Filter:
     """Return the filter that the form describes."""
     workspace = request.workspace
     return build_filter(
-        workspace.now,
-        workspace.zone,
+        workspace,
         types=filter(None, [request.get("type")]),
         statuses=request.get("status").split(),
         tags=read_tags(request.get("tag")),
@@ -80,14 +79,13 @@ def show_hits(request: Request, query: str) -> Content:
     """Return the memories that a search found."""
     # The script asks for "hits" after each letter, and for "all" when the typing pauses.
     is_typing = request.get("part") == "hits"
-    settings = request.workspace.settings
     # The link to the weak hits says how many hits there are with them.
     all_hits = request.get_number("weak")
-    options = SearchOptions(
+    options = build_options(
+        request.workspace,
         all_hits or HITS,
         wanted=build_wanted(request),
-        min_score=0.0 if all_hits else settings["search.min_score"],
-        vector_weight=settings["search.vector_weight"],
+        min_score=0.0 if all_hits else -1.0,
         # While somebody types, words find the texts that have no vector yet.
         embed_seconds=0.0 if is_typing else 1.0,
     )
