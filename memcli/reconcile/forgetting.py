@@ -17,6 +17,7 @@ from ..formats import (
     format_time,
     get_body,
     get_content,
+    is_id,
     normalize,
     parse,
     parse_time,
@@ -95,7 +96,9 @@ def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult
     changes: list[Replace | Append] = []
     for entry in entries:
         changes.append(Replace(entry.path, read_file(workspace, entry.path), None))
-        changes.append(Append(workspace.purged_path, f"{entry.id} {workspace.stamp}\n"))
+        # A note without an id is only deleted elsewhere, and its name may be private too.
+        if is_id(entry.id):
+            changes.append(Append(workspace.purged_path, f"{entry.id} {workspace.stamp}\n"))
         done.outcomes.append(build_outcome(index, "purged", entry))
         done.git_commits += find_git_commits(workspace, entry.path)
     cleaned = build_cleaning(workspace, texts, [entry.path for entry in entries])

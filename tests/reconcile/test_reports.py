@@ -133,6 +133,15 @@ def test_a_purge_leaves_other_headings_and_times_alone(tmp_path: Path) -> None:
     assert (workspace.root / "notes/2026-11-28.md").read_text() == "[10:05]\n  indented\n"
 
 
+def test_a_purge_does_not_store_the_name_of_a_note(tmp_path: Path) -> None:
+    (tmp_path / ".obsidian").mkdir()
+    (tmp_path / "Talk with Ana.md").write_text(f"{SALARY}\n")
+    mem(tmp_path, "init")
+    mem(tmp_path, "forget", "Talk with Ana.md", "--purge", "--yes")
+    assert not (tmp_path / "Talk with Ana.md").exists()
+    assert not list(tmp_path.rglob("purged.txt"))
+
+
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
 def test_a_long_file_does_not_crowd_out_other_hits(tmp_path: Path, mode: str) -> None:
     workspace = make_workspace(tmp_path)
