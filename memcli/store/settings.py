@@ -194,6 +194,8 @@ def read_settings(root: Path, config_file: Path | None, environment: Mapping[str
             continue
         try:
             text = read_small_text(path)
+            if not text and path.is_file() and path.stat().st_size:
+                raise FrontmatterError("the file is too large, or may not be read")
             fields = parse_settings(text)
         except FrontmatterError as error:
             reason = f"{UNREADABLE}: {error.reason}"

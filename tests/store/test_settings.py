@@ -14,10 +14,11 @@ WRONG = {
     "team.dsn: service=team": "only your own settings can have team.dsn",
     "search.limit: [1": "no new files are read: bad YAML",
     "- search.limit": "all settings are ignored",
+    f"index.exclude: [{'x' * 2**20}]": "no new files are read: the file is too large",
 }
 
 
-@pytest.mark.parametrize("line", WRONG)
+@pytest.mark.parametrize("line", WRONG, ids=range(len(WRONG)))
 def test_every_command_reports_a_wrong_setting_once(tmp_path: Path, line: str) -> None:
     workspace = make_workspace(tmp_path)
     (workspace.root / "mem.yaml").write_text(f"{line}\n")
