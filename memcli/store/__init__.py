@@ -80,6 +80,7 @@ if TYPE_CHECKING:
         repair_events,
     )
     from .settings import (
+        LAYOUT,
         SETTINGS,
         edit_settings_text,
         format_setting,
@@ -158,7 +159,8 @@ __getattr__ = import_lazily(
             "load_session mask_field mask_value name_session read_session repair_events"
         ),
         "settings": (
-            "SETTINGS edit_settings_text format_setting hide_password parse_setting read_settings"
+            "LAYOUT SETTINGS edit_settings_text format_setting hide_password parse_setting "
+            "read_settings"
         ),
         "undo_log": (
             "Change Record find_log_folder find_undone_numbers note_failure "

@@ -20,6 +20,7 @@ COMMENT = re.compile(r"(?m)^[ \t]*#.*\n?|[ \t]+#[^\"'\n]*$")
 # `host=db password='a b'` and `postgresql://ana:secret@host/memory`
 PASSWORD = re.compile(r"(?i)(password\s*=\s*)(?:'(?:[^'\\]|\\.)*'|[^\s&]+)|(://[^:/@\s]*:)\S*(?=@)")
 UNREADABLE = "all settings are ignored, and no new files are read"
+LAYOUT = re.compile(r"(?m)^layout: *(standard|vault|claude)\b")  # in mem.yaml
 BLANK_LINE = re.compile(r"(?m)^[ \t]*\n")
 
 
@@ -199,6 +200,9 @@ def read_settings(root: Path, config_file: Path | None, environment: Mapping[str
             fields = parse_settings(text)
         except FrontmatterError as error:
             reason = f"{UNREADABLE}: {error.reason}"
+            # Otherwise, mem would write its own files between the notes of a vault.
+            for layout in LAYOUT.findall(text) if source == "workspace" else ():
+                values["layout"] = layout
             # It counts the fence above a frontmatter.
             problems.append(SettingProblem(path, max(error.line - 1, 1), reason))
             continue

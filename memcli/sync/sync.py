@@ -19,6 +19,7 @@ from ..formats import get_content
 from ..index import Index, open_index
 from ..reconcile import edit_file, find_circles, purge_entries
 from ..store import (
+    LAYOUT,
     MARK,
     ChangeGroup,
     Workspace,
@@ -36,8 +37,6 @@ from .report import Conflict, Item, SyncResult, build_message, find_new_conflict
 TRIES = 8  # another machine may push first, or an editor may save a file during a sync
 MOVING = "refs/mem/moving"  # the commit whose files git is writing into the work tree
 UPDATE_INDEX = ("update-index", "-z", "--add", "--remove")
-# "layout: vault" in mem.yaml
-LAYOUT = re.compile(r"(?m)^layout: *(\w+)")
 
 
 def sync(

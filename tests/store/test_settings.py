@@ -63,3 +63,11 @@ def test_a_setting_is_not_changed_to_an_unknown_kind_of_personal_data(tmp_path: 
     code, _, messages = run_mem(tmp_path, "config", "set", "secrets.personal", "[card-numbers]")
     assert code == 2
     assert "not 'card-numbers'" in messages
+
+
+def test_a_vault_without_its_settings_stays_a_vault(tmp_path: Path) -> None:
+    (tmp_path / ".obsidian").mkdir()
+    run_mem(tmp_path, "init")
+    (tmp_path / "mem.yaml").write_text("layout: vault\nsearch [\n")
+    run_mem(tmp_path, "write", "The roof is red.")
+    assert list(tmp_path.glob("mem/entries/*/the-roof*.md"))
