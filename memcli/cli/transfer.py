@@ -1,7 +1,6 @@
 """Export and import memories."""
 
 import io
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from ..api import (
     open_existing,
     open_target,
 )
-from ..formats import CONTROL, SOURCES, count_noun, cut_middle, get_body, parse_time
+from ..formats import CONTROL, SOURCES, count_noun, cut_middle, get_body
 from ..index import Index, open_index
 from ..store import MARK, METADATA, replace_whole
 from ..transfer.export import (
@@ -31,7 +30,7 @@ from ..transfer.export import (
     read_files,
     render_document,
 )
-from ..transfer.importer import Choice, ImportResult, Rejection, import_source
+from ..transfer.importer import ImportResult, Rejection, import_source, save_time
 from ..transfer.items import TransferFile, open_source
 from ..transfer.notes import EXPORTED, render_bundle
 from ..transfer.records import parse_columns
@@ -191,10 +190,7 @@ def write_folder(name: str, target: Path, files: Iterator[TransferFile]) -> None
             with replace_whole(path) as output:
                 output.write(file.text.encode("utf-8", "surrogateescape"))
             # A memory without a date has the date of its file.
-            modified = parse_time(file.modified)
-            if modified is not None:
-                seconds = modified.timestamp()
-                os.utime(path, (seconds, seconds))
+            save_time(path, file.modified)
     except OSError as error:
         raise RejectedError(f"cannot write {name}: {error.strerror}") from None
 
@@ -271,7 +267,7 @@ def run_import(
         workspace,
         source,
         format_name=format_,
-        choice=Choice([item.lower() for item in type_], split_list(tag)),
+        selection=Selection([item.lower() for item in type_], split_list(tag)),
         is_dry_run=dry_run,
     )
     data = {name: getattr(result, name) for name in IMPORT_FIELDS}

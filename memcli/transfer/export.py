@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..formats import format_time, parse_event, read_file_time
+from ..formats import BLANK, format_time, parse_event, read_file_time
 from ..index import Index, IndexedEntry
 from ..store import (
     MARK,
@@ -23,10 +23,18 @@ from ..store import (
     report_progress,
 )
 from .files import FOLDERS, ZIP_ERRORS, describe_error, list_members, walk_folder
-from .items import BadItem, Content, Item, Source, TransferFile, is_encodable
+from .items import (
+    BadItem,
+    Content,
+    Item,
+    Source,
+    TransferFile,
+    is_encodable,
+    parse_lines,
+)
 
 LINE_ENDINGS = (".jsonl", ".ndjson")
-BLANK = b"\xef\xbb\xbf \r\n"  # the mark of UTF-8, spaces and line ends
+LARGEST_LINE = 32 * 1024 * 1024  # characters; a line can be a whole conversation
 NO_FILE = "not a file of a workspace: `path` and `text` are missing"
 KINDS = (*FOLDERS, "memory", "history")
 KINDS_OF_FOLDERS = {folder: kind for kind, folder in FOLDERS.items()}
@@ -271,7 +279,7 @@ def read_jsonl(source: Source) -> Iterator[Item] | None:
     if is_empty_export(source):
         return iter(())
     # `format_line` writes the path first.
-    if source.head.lstrip(BLANK).startswith(b'{"path":'):
+    if source.decode_head().lstrip(BLANK).startswith('{"path":'):
         return read_lines(source)
     return None
 
@@ -285,31 +293,18 @@ def is_empty_export(source: Source) -> bool:
 
 
 def read_lines(source: Source) -> Iterator[Item]:
-    for number, line in source.read_lines():
-        place = f"line {number}"
-        if line is None:
-            yield Item(place, BadItem("the line is too long"))
-        elif line.strip(BLANK):
-            yield Item(place, parse_line(line))
+    for place, value in parse_lines(source.read_lines(LARGEST_LINE)):
+        yield Item(place, build_file(value))
 
 
-def parse_line(line: bytes) -> Content:
+def build_file(value: Any) -> Content:
     """Return the file of a line, or why there is none."""
-    try:
-        # Windows editors add a mark to the first line. RecursionError: [[[[… 100,000 times.
-        data = json.loads(line.decode("utf-8-sig", "surrogateescape"))
-    except (ValueError, RecursionError):
-        is_cut = not line.endswith(b"\n")
-        return BadItem("the file ends here in mid-line" if is_cut else "not JSON")
-    if not isinstance(data, dict):
+    if isinstance(value, BadItem):
+        return value
+    data = value if isinstance(value, dict) else {}
+    path, text = data.get("path"), data.get("text")
+    if not isinstance(path, str) or not isinstance(text, str):
         return BadItem(NO_FILE)
-    if not isinstance(data.get("path"), str) or not isinstance(data.get("text"), str):
-        return BadItem(NO_FILE)
-    return build_file(data)
-
-
-def build_file(data: dict[str, Any]) -> Content:
-    path, text = data["path"], data["text"]
     kind = str(data.get("kind") or "entry")
     if kind not in KINDS:
         return BadItem(f"unknown kind {kind!r}")

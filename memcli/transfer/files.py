@@ -8,7 +8,6 @@ file with the memories that are here and plans its changes.
 import os
 import re
 import stat
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -52,15 +51,22 @@ from ..store import (
     read_excluded,
     read_file,
 )
-from .items import HEAD, BadItem, Item, ReadAgain, Source, TransferFile, is_encodable
+from .items import (
+    HEAD,
+    LARGEST_ARCHIVE,
+    BadItem,
+    Item,
+    Source,
+    TransferFile,
+    is_encodable,
+    store_stream,
+)
 
 LARGEST_FILE = 32 * 1024 * 1024  # bytes of a note
-LARGEST_ARCHIVE = 4 * 1024 * 1024 * 1024  # bytes of all files in an archive
 # A zip bomb reaches 1,000.
 LARGEST_RATIO = 200  # unpacked bytes for each packed one; real texts reach 30
 SMALL_FILE = 1024 * 1024  # bytes that are unpacked whatever the ratio
 DEEPEST_ARCHIVE = 3  # archives in archives
-MOST_MEMORY = 16 * 1024 * 1024  # bytes of an inner archive that are not stored in a temporary file
 LONGEST_NAME = 255  # bytes; the limit of file systems
 LONGEST_PATH = 4000  # bytes; Linux allows 4,096, and a temporary file needs some
 # What zipfile raises for a file that is damaged, encrypted or packed in an unknown way.
@@ -113,9 +119,6 @@ def list_members(source: Source) -> Iterator[Member | Item]:
         yield from list_folder(source)
         return
     try:
-        # A pipe: `curl … | mem import -`.
-        if source.stream is not None and not source.stream.seekable():
-            source.stream = store_stream(ReadAgain(source.head, source.stream))
         with nullcontext(source.stream) if source.stream else source.path.open("rb") as file:
             yield from list_archive(file, "", Budget(LARGEST_ARCHIVE), 1, source)
     except (*ZIP_ERRORS, OSError) as error:
@@ -295,17 +298,6 @@ def find_refusal(info: zipfile.ZipInfo, budget: Budget) -> str:
     return ""
 
 
-def store_stream(stream: Any) -> IO[bytes]:
-    """Return a stream that can be searched, which the table at the end of an archive needs."""
-    file = tempfile.SpooledTemporaryFile(MOST_MEMORY)
-    left = LARGEST_ARCHIVE
-    while left > 0 and (piece := stream.read(min(left, HEAD))):
-        file.write(piece)
-        left -= len(piece)
-    file.seek(0)
-    return file
-
-
 def open_member(source: Source, member: Member) -> Source:
     """Return a file of a folder or archive as a source of its own.
 
@@ -360,25 +352,27 @@ class FilePlanner:
         self.forgotten = index.load_forgotten()
         self.purged_ids = self.workspace.read_purged_ids()
         self.has_forgotten = index.has_forgotten()
+        self.near_forgotten: dict[int, IndexedEntry | None] = {}
         self.paths: set[str] = set()
         self.folders: set[str] = set()  # of these paths
 
-    def find_near_forgotten(self, files: Sequence[TransferFile]) -> list[IndexedEntry | None]:
-        """Return for each file the forgotten memory that it nearly repeats."""
+    def find_near_forgotten(self, files: Sequence[TransferFile]) -> None:
+        """Find the forgotten memory that each of the files to plan next nearly repeats."""
         # Without forgotten memories, nothing needs to be embedded.
         if not self.has_forgotten:
-            return [None] * len(files)
+            return
         from ..reconcile import find_neighbors
 
-        numbers = [number for number, file in enumerate(files) if file.kind == "entry"]
-        drafts = [build_draft(read_file_entry(files[number])) for number in numbers]
+        files = [file for file in files if file.kind == "entry"]
+        drafts = [
+            Draft(entry.body, entry.type, entry.title, project=entry.project, owner=entry.owner)
+            for entry in map(read_file_entry, files)
+        ]
         neighbors = find_neighbors(self.index, drafts, deduplicate=False)
-        forgotten: list[IndexedEntry | None] = [None] * len(files)
-        for number, near in zip(numbers, neighbors, strict=True):
-            forgotten[number] = near.forgotten
-        return forgotten
+        pairs = zip(files, neighbors, strict=True)
+        self.near_forgotten = {id(file): near.forgotten for file, near in pairs}
 
-    def plan(self, file: TransferFile, near: IndexedEntry | None) -> PlannedFile | None:
+    def plan(self, file: TransferFile) -> PlannedFile | None:
         """Return the changes that import a file, or None if it is here.
 
         Raises RejectedError.
@@ -390,7 +384,7 @@ class FilePlanner:
         if current == file.text:
             return None
         if file.kind == "entry":
-            return self.plan_entry(file, path, current, near)
+            return self.plan_entry(file, path, current)
         if current is None:
             change: Replace | Append = Replace(path, None, file.text)
         elif file.kind in ("history", "note"):
@@ -432,10 +426,9 @@ class FilePlanner:
             raise RejectedError(f"{file.path} is not the path of a file of this kind")
         return path
 
-    def plan_entry(
-        self, file: TransferFile, path: str, current: str | None, near: IndexedEntry | None
-    ) -> PlannedFile | None:
+    def plan_entry(self, file: TransferFile, path: str, current: str | None) -> PlannedFile | None:
         entry = read_file_entry(file)
+        near = self.near_forgotten.get(id(file))
         if entry.id in self.purged_ids:
             raise RejectedError("this memory was purged")
         if self.is_known(entry, file.text):
@@ -551,8 +544,3 @@ def find_missing_blocks(text: str, current: str) -> str:
     """Return the notes or records that the file here does not have."""
     blocks = BLOCK_START.split(text)
     return "".join(block for block in blocks if block.strip() not in current)
-
-
-def build_draft(entry: Entry) -> Draft:
-    """Return a draft to compare a memory with others."""
-    return Draft(entry.body, entry.type, entry.title, project=entry.project, owner=entry.owner)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..errors import MemError, RejectedError, UsageError, check_choice
 from ..formats import Entry, build_words_digest, count_noun, format_entry, parse_time, summarize
-from ..index import Index, IndexedEntry, open_index
+from ..index import Index, open_index
 from ..reconcile import Draft, build_entry, build_path, complete_draft, write_memories
 from ..store import (
     METADATA,
@@ -33,7 +33,7 @@ from ..store import (
 from ..transcripts import exports, reader
 from ..transcripts.importer import import_transcript
 from ..transcripts.transcript import Transcript
-from .export import is_document, read_jsonl, read_markdown
+from .export import Selection, is_document, read_jsonl, read_markdown
 from .files import FilePlanner, PlannedFile, read_file_entry
 from .items import BadItem, Item, Reader, Source, TransferFile, build_stable_id
 from .notes import read_bundle, read_notes
@@ -78,13 +78,13 @@ def read_transcripts(source: Source, *, is_text: bool) -> Iterator[Item]:
 # In the order in which they are tried.
 FORMATS: dict[str, Reader] = {
     "jsonl": read_jsonl,
-    "okf": lambda source: read_bundle(source, list_formats),
+    "okf": read_bundle,
     "markdown": read_markdown,
     "sqlite": read_sqlite,
     "json": read_json,
     "csv": read_csv,
     "conversations": read_conversations,
-    "notes": lambda source: read_notes(source, list_formats),
+    "notes": read_notes,
 }
 
 
@@ -98,7 +98,7 @@ def list_formats() -> dict[str, Reader]:
 
 def find_format(source: Source, name: str = "") -> tuple[str, Iterator[Item]]:
     """Return the name of the source's format, and its items. Raises UsageError."""
-    formats = list_formats()
+    formats = source.formats = list_formats()
     if name:
         check_choice("format", name, sorted(formats))
     # As one note, its memories would come back as a single memory.
@@ -143,29 +143,19 @@ class ImportResult:
     messages: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The memories of a source that the user chose; by default everything."""
-
-    types: Sequence[str] = ()
-    tags: Sequence[str] = ()
-
-    def accepts(self, item: Item) -> bool:
-        """Return whether an item is chosen.
-
-        With a choice of memories, other files are not.
-        """
-        content = item.content
-        if not (self.types or self.tags) or isinstance(content, BadItem):
-            return True
-        if isinstance(content, Draft):
-            memory: Draft | Entry = content
-        elif isinstance(content, TransferFile) and content.kind == "entry":
-            memory = read_file_entry(content)
-        else:
-            return False
-        is_type = not self.types or memory.type in self.types
-        return is_type and (not self.tags or bool(set(self.tags) & set(memory.tags)))
+def is_chosen(item: Item, selection: Selection) -> bool:
+    """Return whether the user chose an item. With a choice of memories, other files are not."""
+    content = item.content
+    if not selection.is_partial or isinstance(content, BadItem):
+        return True
+    if isinstance(content, Draft):
+        memory: Draft | Entry = content
+    elif isinstance(content, TransferFile) and content.kind == "entry":
+        memory = read_file_entry(content)
+    else:
+        return False
+    is_type = not selection.types or memory.type in selection.types
+    return is_type and (not selection.tags or not set(selection.tags).isdisjoint(memory.tags))
 
 
 def import_source(
@@ -173,34 +163,34 @@ def import_source(
     source: Source,
     *,
     format_name: str = "",
-    choice: Choice = Choice(),
+    selection: Selection = Selection(),
     is_dry_run: bool = False,
 ) -> ImportResult:
     """Import a source. Rejected items do not stop the others."""
     source.zone = workspace.zone
-    name, items = find_format(source, format_name)
-    importer = Importer(workspace, ImportResult(name), is_dry_run=is_dry_run)
     batch: list[Item] = []
     size = 0  # in characters
     is_empty = True
-    for item in items:
-        is_empty = False
-        if not choice.accepts(item):
-            continue
-        if isinstance(item.content, BadItem):
-            importer.reject(item.place, item.content.reason)
-            continue
-        if isinstance(item.content, Transcript):
-            importer.save_conversation(item.content)
-            continue
-        batch.append(item)
-        size += len(item.content.text)
-        if len(batch) >= BATCH_ITEMS or size >= BATCH_CHARACTERS:
-            importer.save_batch(batch)
-            batch, size = [], 0
+    with source.stream or nullcontext():
+        name, items = find_format(source, format_name)
+        importer = Importer(workspace, ImportResult(name), is_dry_run=is_dry_run)
+        for item in items:
+            is_empty = False
+            source.report_progress()
+            if not is_chosen(item, selection):
+                continue
+            if isinstance(item.content, BadItem):
+                importer.reject(item.place, item.content.reason)
+                continue
+            if isinstance(item.content, Transcript):
+                importer.save_conversation(item.content)
+                continue
+            batch.append(item)
+            size += len(item.content.text)
+            if len(batch) >= BATCH_ITEMS or size >= BATCH_CHARACTERS:
+                importer.save_batch(batch)
+                batch, size = [], 0
     importer.save_batch(batch)
-    if source.stream is not None:
-        source.stream.close()
     if source.on_progress:
         source.on_progress(1, 1)
     result = importer.result
@@ -267,12 +257,12 @@ class Importer:
             self.save_drafts(drafts)
 
     def save_files(self, files: Sequence[tuple[str, TransferFile]]) -> None:
-        near = self.planner.find_near_forgotten([file for _, file in files])
+        self.planner.find_near_forgotten([file for _, file in files])
         rejected: dict[int, MemError] = {}
         with hold_lock(self.workspace):
             # Only texts that the user has forgotten here count, not those that this import adds.
             self.workspace.resources["forgotten texts"] = self.planner.forgotten
-            planned = self.plan_files(files, near)
+            planned = self.plan_files(files)
             if not self.is_dry_run:
                 groups = [plan.group for _, _, plan in planned]
                 summary = count_noun(len(groups), "file")
@@ -291,20 +281,19 @@ class Importer:
                 example = read_file_entry(file).summary if is_entry else plan.path
                 self.count(file.kind, example)
             if plan.modified and not self.is_dry_run:
-                save_time(self.workspace, plan)
+                save_time(self.workspace.root / plan.path, plan.modified)
 
     def plan_files(
-        self, files: Sequence[tuple[str, TransferFile]], near: Sequence[IndexedEntry | None]
+        self, files: Sequence[tuple[str, TransferFile]]
     ) -> list[tuple[str, TransferFile, PlannedFile]]:
         """Return the files to save, and count the others.
 
         A dry run also passes the gates.
         """
         planned = []
-        pairs = list(zip(files, near, strict=True))
-        for (place, file), forgotten in report_progress(self.workspace, pairs):
+        for place, file in report_progress(self.workspace, files):
             try:
-                plan = self.planner.plan(file, forgotten)
+                plan = self.planner.plan(file)
                 if plan is not None and self.is_dry_run:
                     check_group(self.workspace, plan.group)
             except MemError as error:
@@ -373,15 +362,15 @@ class Importer:
         self.result.messages += done.messages
 
 
-def save_time(workspace: Workspace, plan: PlannedFile) -> None:
+def save_time(path: Path, modified: str) -> None:
     """Give the file of a memory without a date the time of its original."""
-    moment = parse_time(plan.modified)
+    moment = parse_time(modified)
     if moment is None:
         return
     seconds = moment.timestamp()
     # Some network drives refuse to set a time. The memory is saved all the same.
     with suppress(OSError):
-        os.utime(workspace.root / plan.path, (seconds, seconds))
+        os.utime(path, (seconds, seconds))
 
 
 def compare_with_earlier_import(index: Index, draft: Draft) -> Draft | None:

@@ -6,9 +6,10 @@ each part of it. In the second half, `build_content` makes a memory of another t
 
 import codecs
 import io
+import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -16,9 +17,12 @@ from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from pathlib import Path
 from random import Random
-from typing import IO, Any, AnyStr, TextIO
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any, TextIO
 
+from ..data import table
 from ..formats import (
+    BLANK,
     SPELLINGS,
     TYPES,
     Entry,
@@ -37,58 +41,24 @@ from ..formats import (
 from ..reconcile import Draft
 from ..transcripts.transcript import Transcript, read_timestamp
 
-LARGEST_LINE = 32 * 1024 * 1024  # bytes
 # Characters of a line in another tool's format. Python may need four bytes for each.
 LARGEST_TEXT_LINE = 8 * 1024 * 1024
 HEAD = 64 * 1024  # bytes by which a format is recognized
+LARGEST_ARCHIVE = 4 * 1024 * 1024 * 1024  # bytes of all files in an archive
+MOST_MEMORY = 16 * 1024 * 1024  # bytes of a stream that are not stored in a temporary file
 ZIP_MARKS = (b"PK\x03\x04", b"PK\x05\x06")
 BYTE_ORDER_MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+OTHER_TOOLS = table("other_tools.toml")
 TEXT = "text"
-TEXT_NAMES = (
-    *("content", "memory", "text", "body", "note", "fact", "observation", "statement"),
-    "conversations_memory",  # of Claude.ai
-)
-# Names that tools give to the fields, in addition to the spellings in files. A tool's `source` and
-# `trust` are metadata: an imported record is not the user's word.
-TOOL_NAMES = {
-    "categories": "tags",
-    "concepts": "tags",
-    "user_id": "owner",
-    "userid": "owner",
-    "user": "owner",
-    "owner_id": "owner",
-    "timestamp": "created_at",
-    "time": "created_at",
-    "datetime": "created_at",
-    "created_at_epoch": "created_at",
-    "expiration_date": "expires_at",
-    "references": "files",
-    "files_modified": "files",
-}
 DATE_NAMES = ("created_at", "updated_at", "expires_at")
 FIELD_NAMES = (
     *(TEXT, "id", "type", "title", "tags", "aliases", "key", "project", "owner", "confidence"),
     *("pinned", *DATE_NAMES, "files"),
 )
-TOOL_TYPES = {
-    "decision": "fact",
-    "project_fact": "fact",
-    "discovery": "fact",
-    "bugfix": "lesson",
-    "failure": "lesson",
-    "fix": "lesson",
-    "task_state": "observation",
-    "command_result": "observation",
-    "feature": "episode",
-    "refactor": "episode",
-    "change": "episode",
-    "episodic": "episode",
-    "procedural": "procedure",
-}
 # `embedding`, `text_embedding`, `embeddingModel`, `vectors`, `hash`, `score`
 DERIVED_NAME = re.compile(
     r"(?i)(?:.*_)?(?:embedding|vector)s?(?:_.*|[A-Z].*)?|search_text|hash|fingerprint|score"
@@ -96,13 +66,8 @@ DERIVED_NAME = re.compile(
 VECTOR_LENGTH = 32  # a longer list of numbers is no property
 NO_WORDS = ("false", "0", "no")
 YES_WORDS = ("true", "1", "yes")
-# By these keys, tools mark a memory that the user deleted, or that is no longer current.
-DELETED_NAMES = ("deleted", "is_deleted", "isDeleted", "deleted_at")
-ACTIVE_NAMES = ("active", "is_active", "isActive", "valid", "enabled")
 # A memory that is not active has these, a text, tags and sources.
 INACTIVE_FIELDS = "id type title project owner source created_at updated_at metadata".split()
-SUPERSEDED_STATES = {"superseded", "obsolete", "deprecated", "replaced"}
-FADED_STATES = {"archived", "paused"}
 DATE_FORMATS = ("%Y/%m/%d", "%d.%m.%Y", "%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y")
 LAST_UNDATED = 2**32  # milliseconds after 1970 by which undated memories differ in their ids
 
@@ -148,9 +113,11 @@ class Source:
     format_name: str = ""  # the format that the user names
     memory_source: str = ""  # the `source` of the memories; empty: inferred
     zone: tzinfo = UTC  # of times without one
+    formats: "Mapping[str, Reader]" = field(default_factory=dict)  # of files between notes
     is_inner: bool = False  # in a folder or archive, where some files are something else
     messages: list[str] = field(default_factory=list)  # for the user
     on_progress: Callable[[int, int], None] | None = None  # gets how much is read, and of how much
+    file: IO[bytes] | None = None  # on disk, while it is read
 
     @property
     def is_tree(self) -> bool:
@@ -188,12 +155,19 @@ class Source:
         return is_conversation(self.decode_head())
 
     def open_bytes(self) -> IO[bytes]:
-        """Open all bytes, the head included.
+        """Open all bytes. The caller closes them, so a stream can be opened only once."""
+        if self.stream is None:
+            self.file = self.path.open("rb")
+            return self.file
+        self.stream.seek(0)
+        return self.stream
 
-        A stream can be read only once.
-        """
-        file = self.path.open("rb", 0) if self.stream is None else ReadAgain(self.head, self.stream)
-        return io.BufferedReader(CountedFile(file, self))
+    def report_progress(self) -> None:
+        """Report how much of a file was read."""
+        if self.on_progress is not None and self.file is not None and not self.file.closed:
+            size = os.fstat(self.file.fileno()).st_size
+            # The import itself reports the end, after it has saved the last item.
+            self.on_progress(min(self.file.tell(), size - 1), size)
 
     def open_text(self) -> TextIO:
         encoding = self.find_encoding()
@@ -201,118 +175,91 @@ class Source:
             self.messages.append(f"{self.name} is not UTF-8, so mem read it as Windows-1252")
         return io.TextIOWrapper(self.open_bytes(), encoding, "replace", newline="")
 
-    def read_lines(self) -> Iterator[tuple[int, bytes | None]]:
-        """Yield the number and the bytes of each line; None for one that is too long."""
-        return iterate_lines(self.open_bytes(), b"\n", LARGEST_LINE)
-
-    def read_text_lines(self) -> Iterator[tuple[int, str | None]]:
-        return iterate_lines(self.open_text(), "\n", LARGEST_TEXT_LINE)
+    def read_lines(self, longest: int) -> Iterator[tuple[int, str | None]]:
+        return iterate_lines(self.open_text(), longest)
 
 
 # The function of a format. It returns None for a source of another format.
 Reader = Callable[[Source], Iterator[Item] | None]
 
 
-def iterate_lines(
-    file: IO[AnyStr], newline: AnyStr, longest: int
-) -> Iterator[tuple[int, AnyStr | None]]:
-    """Yield the number and the content of each line; None for one that is too long."""
+def iterate_lines(file: TextIO, longest: int) -> Iterator[tuple[int, str | None]]:
+    """Yield the number and the text of each line; None for one that is too long."""
     number = 0
     with file:
         while line := file.readline(longest + 1):
             number += 1
-            if len(line) <= longest or line.endswith(newline):
+            if len(line) <= longest or line.endswith("\n"):
                 yield number, line
                 continue
             # The rest of the line is skipped in pieces, so it is never in memory as a whole.
-            while line and not line.endswith(newline):
+            while line and not line.endswith("\n"):
                 line = file.readline(longest // 8)
             yield number, None
 
 
-class ReadAgain(io.RawIOBase):
-    """A stream that begins with the bytes that were already read from it."""
-
-    def __init__(self, head: bytes, stream: IO[bytes]) -> None:
-        self.head = head
-        self.stream = stream
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        # A short read is allowed, so the head and the stream need not be joined.
-        piece = self.head[: len(buffer)] or self.stream.read(len(buffer))
-        self.head = self.head[len(piece) :]
-        buffer[: len(piece)] = piece
-        return len(piece)
-
-
-class CountedFile(io.RawIOBase):
-    """A file that reports how much of it was read."""
-
-    def __init__(self, file: Any, source: Source) -> None:
-        self.file = file
-        self.on_progress = source.on_progress
-        self.position = 0
-        is_sized = source.stream is None and self.on_progress is not None
-        self.size = os.fstat(file.fileno()).st_size if is_sized else 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        length = self.file.readinto(buffer) or 0
-        self.position += length
-        if self.on_progress is not None and self.size:
-            # The import itself reports the end, after it has saved the last item.
-            self.on_progress(min(self.position, self.size - 1), self.size)
-        return length
-
-    def close(self) -> None:
-        self.file.close()
-        super().close()
+def parse_lines(lines: Iterable[tuple[int, str | None]]) -> Iterator[tuple[str, Any]]:
+    """Yield the place and the value of each line of JSON, or a BadItem instead of a value."""
+    for number, line in lines:
+        value: Any = BadItem("the line is too long")
+        if line is not None:
+            text = line.strip(BLANK)
+            if not text:
+                continue
+            try:
+                value = json.loads(text)
+            except (ValueError, RecursionError):  # the latter for [[[[… 100,000 times
+                is_cut = not line.endswith("\n")
+                value = BadItem("the file ends here in mid-line" if is_cut else "not JSON")
+        yield f"line {number}", value
 
 
 def open_source(path: Path, name: str, stream: IO[bytes] | None = None) -> Source:
     """Return a source with its first bytes, by which a format recognizes it."""
-    if stream is not None:
-        return Source(path, name, stream, stream.read(HEAD))
-    if path.is_dir():
+    if stream is None and path.is_dir():
         return Source(path, name)
     # A named pipe is read once, like standard input.
-    file = path.open("rb")
-    head = file.read(HEAD)
-    if not os.path.isfile(path):
-        return Source(path, name, file, head)
-    modified = format_time(read_file_time(os.fstat(file.fileno()).st_mtime_ns))
-    file.close()
-    return Source(path, name, head=head, modified=modified)
+    if stream is None and path.exists() and not path.is_file():
+        stream = path.open("rb")
+    if stream is not None:
+        stored = store_stream(stream)
+        return Source(path, name, stored, stored.read(HEAD))
+    with path.open("rb") as file:
+        modified = format_time(read_file_time(os.fstat(file.fileno()).st_mtime_ns))
+        return Source(path, name, head=file.read(HEAD), modified=modified)
+
+
+def store_stream(stream: IO[bytes]) -> IO[bytes]:
+    """Return a stream that can be read again, and from any position, as an archive is."""
+    file = SpooledTemporaryFile(MOST_MEMORY)
+    left = LARGEST_ARCHIVE
+    while left > 0 and (piece := stream.read(min(left, HEAD))):
+        file.write(piece)
+        left -= len(piece)
+    file.seek(0)
+    return file
 
 
 @lru_cache(1000)
 def find_field(name: str) -> str:
     """Return the field that a tool's key means, or an empty string."""
     plain = re.sub(r"[\s-]+", "_", name.strip().casefold())
-    if plain in TEXT_NAMES:
-        return TEXT
-    field = TOOL_NAMES.get(plain) or SPELLINGS.get(plain, ("", 0))[0]
+    field: str = OTHER_TOOLS["fields"].get(plain) or SPELLINGS.get(plain, ("", 0))[0]
     return field if field in FIELD_NAMES else ""
 
 
 def find_text(record: Mapping[str, Any]) -> str:
     """Return the text of a memory, or an empty string for a record that is something else."""
-    names = [*TEXT_NAMES, *(name for name in record if find_field(name) == TEXT)]
-    for name in names:
+    for name in (*OTHER_TOOLS["fields"], *record):
         text = record.get(name)
-        if isinstance(text, str) and text.strip():
+        if isinstance(text, str) and text.strip() and find_field(name) == TEXT:
             return text
     return ""
 
 
 def build_content(
     record: Mapping[str, Any], tool: str, source: Source, unread_dates: list[str]
-) -> Content | None:
+) -> Draft | TransferFile | None:
     """Return the memory of a record: a draft, or a file if it is not active.
 
     None: the tool's user deleted it. Adds the dates that cannot be read to `unread_dates`.
@@ -404,7 +351,7 @@ def is_deleted(record: Mapping[str, Any]) -> bool:
     for state in (record.get("event"), record.get("state")):
         if str(state).lower() in ("delete", "deleted"):
             return True
-    values = [record.get(name) or "false" for name in DELETED_NAMES]
+    values = [record.get(name) or "false" for name in OTHER_TOOLS["deleted_names"]]
     return any(str(value).lower() not in NO_WORDS for value in values)
 
 
@@ -413,13 +360,15 @@ def find_status(record: Mapping[str, Any]) -> str:
     # jcode names the memory that replaced this one.
     if record.get("superseded_by") or record.get("supersededBy"):
         return "superseded"
-    if any(str(record.get(name)).lower() in NO_WORDS for name in ACTIVE_NAMES):
+    if any(str(record.get(name)).lower() in NO_WORDS for name in OTHER_TOOLS["active_names"]):
         return "superseded"
-    states = {str(record.get(name, "")).lower() for name in ("state", "status")}
-    is_archived = str(record.get("archived", "")).lower() in YES_WORDS
-    if is_archived or states & FADED_STATES:
+    if str(record.get("archived")).lower() in YES_WORDS:
         return "faded"
-    return "superseded" if states & SUPERSEDED_STATES else ""
+    for name in ("state", "status"):
+        status = OTHER_TOOLS["states"].get(str(record.get(name)).lower())
+        if status:
+            return str(status)
+    return ""
 
 
 def choose_type(given: Any, layer: Any, metadata: dict[str, Any]) -> str:
@@ -432,8 +381,8 @@ def choose_type(given: Any, layer: Any, metadata: dict[str, Any]) -> str:
     if given and str(given).lower() not in TYPES:
         metadata["kind"] = str(given)
     for word in (given, layer):
-        kind = str(word).lower()
-        kind = TOOL_TYPES.get(kind, kind)
+        name = str(word).lower()
+        kind: str = OTHER_TOOLS["types"].get(name, name)
         if kind in TYPES:
             return kind
     return ""

@@ -9,7 +9,7 @@ mem imports and exports them.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -42,7 +42,7 @@ from .files import (
     open_member,
     read_file_entry,
 )
-from .items import BadItem, Item, Reader, Source, TransferFile
+from .items import BadItem, Item, Source, TransferFile
 
 NOTE_ENDINGS = (".md", ".markdown")
 MOST_NAMES = 20  # of files in a message, as in the list of rejected items
@@ -101,13 +101,10 @@ def format_names(names: list[str]) -> str:
     return "; ".join([*names[:MOST_NAMES], *more])
 
 
-def read_notes(source: Source, formats: Callable[[], dict[str, Reader]]) -> Iterator[Item] | None:
-    """Read a folder, an archive or a single note.
-
-    `formats` returns the formats that read the files between the notes.
-    """
+def read_notes(source: Source) -> Iterator[Item] | None:
+    """Read a folder, an archive or a single note."""
     if source.is_tree:
-        return read_members(source, list_members(source), formats, is_okf=False)
+        return read_members(source, list_members(source), is_okf=False)
     is_named = source.format_name or source.path.suffix.lower() in NOTE_ENDINGS
     # In a folder, `read_members` itself chooses the notes.
     if source.is_inner or not is_named or not source.head.strip():
@@ -115,22 +112,18 @@ def read_notes(source: Source, formats: Callable[[], dict[str, Reader]]) -> Iter
     # The note is stored where an import of its folder stores it.
     folder = replace(source, path=source.path.parent)
     note = Member(f"{source.stem}.md", source.modified, source.open_bytes)
-    return read_members(folder, [note], formats, is_okf=False)
+    return read_members(folder, [note], is_okf=False)
 
 
-def read_bundle(source: Source, formats: Callable[[], dict[str, Reader]]) -> Iterator[Item] | None:
+def read_bundle(source: Source) -> Iterator[Item] | None:
     """Read a folder or archive of concepts."""
     if not is_bundle(source):
         return None
-    return read_members(source, list_members(source), formats, is_okf=True)
+    return read_members(source, list_members(source), is_okf=True)
 
 
 def read_members(
-    source: Source,
-    members: Iterable[Member | Item],
-    formats: Callable[[], dict[str, Reader]],
-    *,
-    is_okf: bool,
+    source: Source, members: Iterable[Member | Item], *, is_okf: bool
 ) -> Iterator[Item]:
     """Yield the memories in notes, and in the stores between them."""
     report = Report()
@@ -153,7 +146,7 @@ def read_members(
                 yield from read_note(source, member, report, is_okf=is_okf)
                 continue
             is_store = ending in STORE_ENDINGS
-            items = read_store(open_member(source, member), formats()) if is_store else None
+            items = read_store(open_member(source, member)) if is_store else None
             if items is None:
                 report.others.append(member.path)
             for item in items or ():
@@ -163,9 +156,9 @@ def read_members(
     source.messages += report.build_messages()
 
 
-def read_store(source: Source, formats: dict[str, Reader]) -> Iterator[Item] | None:
+def read_store(source: Source) -> Iterator[Item] | None:
     """Return the memories in a file between the notes, or None if it has none."""
-    return next(filter(None, (read(source) for read in formats.values())), None)
+    return next(filter(None, (read(source) for read in source.formats.values())), None)
 
 
 def read_note(source: Source, member: Member, report: Report, *, is_okf: bool) -> Iterator[Item]:

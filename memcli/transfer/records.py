@@ -12,89 +12,38 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 from urllib.parse import quote
 
 from ..errors import UsageError
 from ..formats import BLANK, CutOffError, JsonStream, LongValue, count_noun
-from ..reconcile import Draft
 from .items import (
     FIELD_NAMES,
     LARGEST_TEXT_LINE,
+    OTHER_TOOLS,
     TEXT,
     BadItem,
     Item,
     Source,
+    TransferFile,
     build_content,
     build_stable_id,
     find_field,
     find_text,
     is_encodable,
     iterate_lines,
+    parse_lines,
     read_date,
 )
 
 Record = dict[str, Any]
 Place = tuple[str, Record | BadItem]
-# Keys under which a document has its memories: a list, or a map from ids to memories.
-CONTAINERS = ("results", "memories", "entries", "items", "data", "observations", "summaries")
-GRAPH = {"entities": "entity", "relations": "relation"}
-# The names of the three parts of a relation, such as: Ana, works in, Porto.
-RELATION_PARTS = (
-    ("from", "source"),
-    ("relationType", "relationship"),
-    ("to", "target", "destination"),
-)
-MEM0_KEYS = frozenset(
-    {"user_id", "agent_id", "run_id", "app_id", "actor_id", "categories", "hash", "app"}
-)
-# Keys of messages and conversations, which are no memories.
-MESSAGE_KEYS = {
-    *("role", "author", "sender"),
-    *("chat_messages", "mapping", "parentUuid", "messageID"),
-}
 TABLE_ENDINGS = (".csv", ".tsv")
 DELIMITERS = ",;\t|"
 MOST_NAMES = 20  # of columns in a message
-DEEPEST_LIST = 8  # lists in lists
 MOST_DATES = 20  # unreadable dates that are named
 SQLITE_MARK = b"SQLite format 3\0"
 LARGEST_VALUE = 32 * 1024 * 1024  # bytes of a cell in a database
-# The tables with memories, and the columns that recognize them.
-TABLES = {
-    "observations": {"project", "type", "created_at"},
-    "session_summaries": {"project", "request", "learned"},
-}
-# The parts of a session summary of claude-mem.
-SUMMARY_PARTS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
-
-
-class Shape(NamedTuple):
-    """The keys by which mem recognizes the records of a tool.
-
-    A record has all of `all_keys` and, if there are any, one or more of `any_keys`.
-    """
-
-    tool: str
-    all_keys: set[str]
-    any_keys: frozenset[str] = frozenset()
-
-    def fits(self, record: Mapping[str, Any]) -> bool:
-        has_any = not self.any_keys or not self.any_keys.isdisjoint(record)
-        return self.all_keys <= record.keys() and has_any
-
-
-SHAPES = (
-    Shape("mcp-memory", {"name", "observations"}),
-    Shape("mcp-memory", {"from", "to", "relationType"}),
-    Shape("mem0", {"memory"}, MEM0_KEYS | {"id"}),
-    Shape("mem0", {"content", "state"}, MEM0_KEYS),
-    Shape("mem0", {"source", "relationship"}, frozenset({"target", "destination"})),
-    Shape("jcode", {"category", "content", "trust"}),
-    Shape("golemcore", {"layer", "content"}),
-    Shape("claude-mem", {"type", "project"}, frozenset({"narrative", "facts"})),
-    Shape("claude-mem", {"project"}, frozenset({"investigated", "learned"})),
-)
 
 
 def find_tool(record: Mapping[str, Any]) -> str:
@@ -102,10 +51,13 @@ def find_tool(record: Mapping[str, Any]) -> str:
 
     For another record that has a text and is not a message, it is `json`.
     """
-    for shape in SHAPES:
-        if shape.fits(record):
-            return shape.tool
-    return "json" if find_text(record) and MESSAGE_KEYS.isdisjoint(record) else ""
+    names = record.keys()
+    for shape in OTHER_TOOLS["shapes"]:
+        has_any = not shape["any"] or not names.isdisjoint(shape["any"])
+        if has_any and names >= set(shape["all"]):
+            return str(shape["tool"])
+    is_memory = find_text(record) and names.isdisjoint(OTHER_TOOLS["message_names"])
+    return "json" if is_memory else ""
 
 
 def adapt_record(record: Record, tool: str) -> Record:
@@ -126,7 +78,7 @@ def adapt_record(record: Record, tool: str) -> Record:
 
 
 def adapt_relation(record: Record) -> Record:
-    words = [pop_first(record, names) for names in RELATION_PARTS]
+    words = [pop_first(record, names) for names in OTHER_TOOLS["relation"].values()]
     text = " ".join(str(word).replace("_", " ") for word in words)
     return {**record, TEXT: text, "type": "fact"}
 
@@ -151,7 +103,7 @@ def adapt_observation(record: Record) -> Record:
 def adapt_summary(record: Record) -> Record:
     """Return a session summary of claude-mem with its parts as text."""
     lines = []
-    for name in SUMMARY_PARTS:
+    for name in OTHER_TOOLS["summary_parts"]:
         part = record.pop(name, None)
         if part:
             lines.append(f"- {name.replace('_', ' ')}: {part}")
@@ -212,7 +164,7 @@ def build_items(places: Iterable[Place], source: Source) -> Iterator[Item]:
         if content is None:
             deleted += 1
             continue
-        if isinstance(content, Draft):
+        if not isinstance(content, TransferFile):
             # The MCP memory server can have several entities with the same name.
             if content.id in ids:
                 content.id = build_stable_id(f"{content.id} {content.text}", content.created_at)
@@ -247,7 +199,7 @@ def read_json(source: Source) -> Iterator[Item] | None:
     head = io.StringIO(text)
     is_lines = has_whole_line(text)
     if is_lines:
-        places = read_values(iterate_lines(head, "\n", len(text)))
+        places = read_values(iterate_lines(head, len(text)))
     else:
         places = read_document(head)
     first = next((record for _, record in places if isinstance(record, dict)), {})
@@ -256,7 +208,7 @@ def read_json(source: Source) -> Iterator[Item] | None:
     if not tool or (tool == "json" and source.is_conversation()):
         return None
     if is_lines:
-        return build_items(read_values(source.read_text_lines()), source)
+        return build_items(read_values(source.read_lines(LARGEST_TEXT_LINE)), source)
     return build_items(read_document(source.open_text()), source)
 
 
@@ -276,49 +228,36 @@ def read_values(lines: Iterable[tuple[int, str | None]]) -> Iterator[Place]:
 
     A line can be a page of them.
     """
-    for number, line in lines:
-        place = f"line {number}"
-        if line is None:
-            yield place, BadItem(f"longer than {LARGEST_TEXT_LINE >> 20} MiB")
-        elif line.strip(BLANK):
-            yield from read_line(place, line)
+    for place, value in parse_lines(lines):
+        records = expand(value)
+        if not records:
+            yield place, BadItem("not an object with keys and values")
+        for number, record in enumerate(records, 1):
+            yield (place if len(records) == 1 else f"{place}, item {number}"), record
 
 
-def read_line(place: str, line: str) -> Iterator[Place]:
-    try:
-        value = json.loads(line.strip(BLANK))
-    except (ValueError, RecursionError):
-        is_cut = not line.endswith("\n")
-        yield place, BadItem("the file ends here in mid-line" if is_cut else "not JSON")
-        return
-    records = expand(value)
-    if not records:
-        yield place, BadItem("not an object with keys and values")
-    for number, record in enumerate(records, 1):
-        yield (place if len(records) == 1 else f"{place}, item {number}"), record
-
-
-def expand(value: Any, depth: int = 0) -> list[Record | BadItem]:
+def expand(value: Any) -> list[Record | BadItem]:
     """Return the records in a value: itself, or those inside it."""
-    if isinstance(value, list):
-        items = value if depth < DEEPEST_LIST else ()
-        return [record for item in items for record in expand(item, depth + 1)]
+    if isinstance(value, BadItem):
+        return [value]
     if isinstance(value, LongValue):
         return [BadItem(f"longer than {LARGEST_TEXT_LINE >> 20} MiB")]
+    if isinstance(value, list):
+        # No tool has lists in this list.
+        items = [item for item in value if isinstance(item, dict)]
+        return [record for item in items for record in expand(item)]
     if not isinstance(value, dict):
         return []
     if find_tool(value):
         return [value]
     records: list[Record | BadItem] = []
-    for key in (*CONTAINERS, *GRAPH):
-        held = value.get(key)
+    for name in OTHER_TOOLS["containers"]:
+        held = value.get(name)
         if isinstance(held, dict):
             # jcode: {"memories": {"mem_1": {"content": "The staging port is 8080."}}}
-            held = [{"id": name, **item} for name, item in held.items() if isinstance(item, dict)]
-        if not isinstance(held, list):
-            continue
-        extra = {"type": GRAPH[key]} if key in GRAPH else {}
-        records += [{**extra, **item} for item in held if isinstance(item, dict)]
+            held = [{"id": key, **item} for key, item in held.items() if isinstance(item, dict)]
+        if isinstance(held, list):
+            records += [item for item in held if isinstance(item, dict)]
     return records or [value]
 
 
@@ -348,12 +287,12 @@ def stream_records(stream: JsonStream) -> Iterator[Record | BadItem]:
     has_records = False
     for key in stream.read_keys():
         mark = stream.peek()
-        if key not in (*CONTAINERS, *GRAPH) or mark not in ("[", "{"):
+        if key not in OTHER_TOOLS["containers"] or mark not in ("[", "{"):
             whole[key] = stream.read_value()
             continue
         if mark == "[":
             for value in stream.read_items():
-                for record in expand({key: [value]} if key in GRAPH else value):
+                for record in expand(value):
                     has_records = True
                     yield record
             continue
@@ -414,7 +353,7 @@ def read_rows(source: Source, names: list[str], delimiter: str, skipped: int) ->
     too_long: list[int] = []
 
     def iterate_short_lines() -> Iterator[str]:
-        for number, line in source.read_text_lines():
+        for number, line in source.read_lines(LARGEST_TEXT_LINE):
             if line is None:
                 too_long.append(number)
             # An empty line instead, so the numbers of the lines stay right.
@@ -498,10 +437,10 @@ def find_tables(database: sqlite3.Connection) -> list[str]:
     # A virtual table can run the code of a module.
     plain = {row["name"] for row in rows if "virtual" not in str(row["sql"]).lower().split()}
     tables = []
-    for table, wanted in TABLES.items():
+    for table, wanted in OTHER_TOOLS["tables"].items():
         if table in plain:
             columns = {row["name"] for row in database.execute(f"pragma table_info({table})")}
-            tables += [table] if wanted <= columns else []
+            tables += [table] if columns.issuperset(wanted) else []
     return tables
 
 

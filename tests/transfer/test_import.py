@@ -125,7 +125,7 @@ def test_a_bad_line_does_not_stop_the_others(workspace: Workspace, line: str) ->
 def test_a_line_that_is_too_long_is_skipped(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("memcli.transfer.items.LARGEST_LINE", 1000)
+    monkeypatch.setattr("memcli.transfer.export.LARGEST_LINE", 1000)
     lines = [
         TransferFile(f"entries/{n}.md", "entry", f"{n} " * size)
         for n, size in (("a", 9), ("b", 9000), ("c", 9))
@@ -225,8 +225,8 @@ def test_a_format_is_a_function_that_yields_drafts(
         if not source.head.startswith(b"* "):
             return None
         return (
-            Item(f"line {n}", Draft(line.decode()[2:], owner="olek", created_at="2026-03-01"))
-            for n, line in source.read_lines()
+            Item(f"line {n}", Draft(line[2:], owner="olek", created_at="2026-03-01"))
+            for n, line in source.read_lines(1000)
             if line
         )
 
