@@ -8,7 +8,7 @@ from typer import Argument, Option
 from ..api import Context, MemError, UsageError, Workspace, open_existing, open_target
 from ..sync.files import CONFLICT_CODE, install_driver, merge_for_git
 from ..sync.report import Item, SyncResult, count_items
-from ..sync.sync import sync, sync_with_address
+from ..sync.sync import set_up_repository, sync
 from .hook_install import find_program
 from .terminal import Result, print_message
 
@@ -53,10 +53,16 @@ def run_sync(
         # On a new machine, the user's own memory does not exist yet and is created.
         workspace = open_target(context)
         address = str((context.folder / remote).resolve()) if is_path else remote
-        done = sync_with_address(workspace, address, accept_rewrite=accept_rewrite)
+        remote, new_address = "origin", set_up_repository(workspace, address)
     else:
-        workspace = open_existing(context)
-        done = sync(workspace, remote, accept_rewrite=accept_rewrite, dry_run=dry_run)
+        workspace, new_address = open_existing(context), ""
+    done = sync(
+        workspace,
+        remote,
+        new_address=new_address,
+        accept_rewrite=accept_rewrite,
+        dry_run=dry_run,
+    )
     if not dry_run:
         configure_driver(context, workspace)
     return render_sync(context, done, dry_run=dry_run)

@@ -13,12 +13,15 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from ..errors import LlmError
 from ..formats import shorten
-from ..llm import FOLDER_PREFIX, INSIDE_VARIABLE
 from ..store import Workspace, redact_text
+from . import FOLDER_PREFIX, INSIDE_VARIABLE
+
+if TYPE_CHECKING:
+    import subprocess
 
 LARGEST_ANSWER = 8 * 1024 * 1024  # bytes; an endless answer must not fill the disk
 READ_SIZE = 65_536
@@ -82,17 +85,17 @@ def wait_for(call: Callable[[], str], seconds: float) -> str:
     """
     results: list[str] = []
     errors: list[BaseException] = []
-    is_done = threading.Event()
 
     def run() -> None:
         try:
             results.append(call())
         except BaseException as error:
             errors.append(error)
-        is_done.set()
 
-    threading.Thread(target=run, name="llm", daemon=True).start()
-    if not is_done.wait(seconds):
+    thread = threading.Thread(target=run, name="llm", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
         raise LlmError(f"the model did not answer within {seconds:g} s")
     if errors:
         raise errors[0]
@@ -199,6 +202,7 @@ def ask_litellm(model: str, messages: list[dict[str, str]], seconds: float) -> s
 def run_command(workspace: Workspace, prompt: str, seconds: float) -> str:
     """Run a command with the prompt on standard input. Its processes are killed at the deadline."""
     import shlex
+    import subprocess
     from tempfile import TemporaryDirectory, TemporaryFile
 
     command = str(workspace.settings["llm.command"])
@@ -221,10 +225,19 @@ def run_command(workspace: Workspace, prompt: str, seconds: float) -> str:
             missing = NEEDED_OPTIONS.get(words[0].rpartition("/")[2], "")
             if missing and missing not in words:
                 words.insert(1, missing)
-            code = run_process(words, environment, folder, (question, answer, errors), seconds)
+            process = subprocess.Popen(
+                words,
+                stdin=question,
+                stdout=answer,
+                stderr=errors,
+                env=environment,
+                cwd=folder,
+                start_new_session=True,
+            )
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise LlmError(f"cannot run {name!r}: {reason}", "check llm.command") from None
+        code = wait_for_process(process, answer, seconds)
         text = read_output(answer)
         problem = read_output(errors).strip() or text
     if code is None:
@@ -234,31 +247,17 @@ def run_command(workspace: Workspace, prompt: str, seconds: float) -> str:
     return text
 
 
-def run_process(
-    words: list[str],
-    environment: dict[str, str],
-    folder: str,
-    files: tuple[IO[bytes], IO[bytes], IO[bytes]],
-    seconds: float,
+def wait_for_process(
+    process: "subprocess.Popen[bytes]", answer: IO[bytes], seconds: float
 ) -> int | None:
     """Return the exit code of a process; None if it was killed for its time or its output."""
     import signal
-    import subprocess
+    from subprocess import TimeoutExpired
 
-    question, answer, errors = files
     end = time.monotonic() + seconds
-    process = subprocess.Popen(
-        words,
-        stdin=question,
-        stdout=answer,
-        stderr=errors,
-        env=environment,
-        cwd=folder,
-        start_new_session=True,
-    )
     try:
         while time.monotonic() < end and os.fstat(answer.fileno()).st_size <= LARGEST_ANSWER:
-            with suppress(subprocess.TimeoutExpired):
+            with suppress(TimeoutExpired):
                 return process.wait(min(0.05, max(end - time.monotonic(), 0.001)))
         return None
     finally:

@@ -274,11 +274,6 @@ class NewEntry(NamedTuple):
     entry: Entry
     text: str
 
-    @property
-    def rank(self) -> tuple[float, str, str]:
-        """A key that sorts repeats by trust, then by age."""
-        return -self.entry.trust, self.entry.created_at, self.entry.id
-
 
 @dataclass
 class TreeMerge:
@@ -404,7 +399,10 @@ class TreeMerge:
         files: Files = {}
         for meaning in ours.keys() & theirs.keys():
             pair = ours[meaning], theirs[meaning]
-            first, second = sorted(pair, key=lambda new_entry: new_entry.rank)
+            # The one that is trusted more stays, or the older one.
+            first, second = sorted(
+                pair, key=lambda new: (-new.entry.trust, new.entry.created_at, new.entry.id)
+            )
             if first.entry.id == second.entry.id or first.path == second.path:
                 continue
             changes = {

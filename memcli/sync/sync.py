@@ -67,16 +67,8 @@ def sync(
         return exchange.result
 
 
-def sync_with_address(
-    workspace: Workspace, address: str, *, accept_rewrite: bool = False
-) -> SyncResult:
-    """Exchange memories with an address, which becomes the remote origin if that succeeds."""
-    new_address = set_up_repository(workspace, address)
-    return sync(workspace, "origin", new_address=new_address, accept_rewrite=accept_rewrite)
-
-
 def set_up_repository(workspace: Workspace, address: str) -> str:
-    """Make the workspace a git repository, and return the address if it is a new one."""
+    """Make the workspace a git repository, and return the address if origin is not configured."""
     if workspace.is_shared:
         check_own_repository(workspace)
     repository = Repository(workspace)

@@ -6,9 +6,10 @@ with releases, so unknown lines are skipped.
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from ..formats import read_content
-from .transcript import JsonObject, Transcript, get_object, get_objects, get_text, read_timestamp
+from .transcript import JsonObject, Transcript, get_object, get_objects, get_text
 
 NAME = "claude-code"
 FOLDER_VARIABLE, FOLDER = "CLAUDE_CONFIG_DIR", ".claude"
@@ -44,7 +45,7 @@ def read_lines(lines: Iterable[JsonObject]) -> Transcript:
         transcript.folder = transcript.folder or get_text(data, "cwd")
         message = find_message(data)
         role = get_text(message, "role") or get_text(data, "type")
-        timestamp = read_timestamp(data.get("timestamp"))
+        timestamp = data.get("timestamp")
         transcript.add_message(role, message.get("content"), timestamp, data.get("uuid"))
         read_tool_parts(transcript, message, timestamp)
     return transcript
@@ -72,7 +73,7 @@ def find_message(data: JsonObject) -> JsonObject:
     return message if kind in ROLES and role in ROLES else {}
 
 
-def read_tool_parts(transcript: Transcript, message: JsonObject, timestamp: str) -> None:
+def read_tool_parts(transcript: Transcript, message: JsonObject, timestamp: Any) -> None:
     """Add the tool calls and the results in a message of the Anthropic API."""
     for part in get_objects(message, "content"):
         kind = part.get("type")
@@ -84,4 +85,4 @@ def read_tool_parts(transcript: Transcript, message: JsonObject, timestamp: str)
             call_id = get_text(part, "tool_use_id")
             result = read_content(part.get("content"))
             is_error = part.get("is_error") is True
-            transcript.add_result(call_id, result, is_error=is_error, timestamp=timestamp)
+            transcript.add_result(call_id, result, timestamp, is_error=is_error)

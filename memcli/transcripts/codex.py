@@ -87,7 +87,7 @@ def read_item(transcript: Transcript, item: JsonObject, timestamp: str) -> None:
         add_message(transcript, item, timestamp)
     elif kind.endswith("_output"):
         result, is_error = read_output(item.get("output"))
-        transcript.add_result(call_id, result, is_error=is_error, timestamp=timestamp)
+        transcript.add_result(call_id, result, timestamp, is_error=is_error)
     else:
         # A `local_shell_call` has an action instead of a name and arguments.
         name = get_text(item, "name") or "shell"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from .transcript import JsonObject, Transcript, get_object, get_text, read_timestamp
+from .transcript import JsonObject, Transcript, get_object, get_text
 
 NAME = "copilot"
 FOLDER_VARIABLE, FOLDER = "COPILOT_HOME", ".copilot"
@@ -26,7 +26,7 @@ def read_lines(lines: Iterable[JsonObject]) -> Transcript:
         if event.get("agentId") or data.get("parentToolCallId"):
             continue
         kind = get_text(event, "type")
-        timestamp = read_timestamp(event.get("timestamp"))
+        timestamp = event.get("timestamp")
         call_id = get_text(data, "toolCallId")
         # An answer lists its tool calls, too. They are read from their own events.
         if kind in ROLES:
@@ -36,18 +36,13 @@ def read_lines(lines: Iterable[JsonObject]) -> Transcript:
             transcript.add_call(call_id, name, data.get("arguments"), timestamp)
         elif kind == "tool.execution_complete":
             result = get_text(get_object(data, "result"), "content")
-            is_error = has_failed(data)
-            transcript.add_result(call_id, result, is_error=is_error, timestamp=timestamp)
+            exit_code = get_object(data, "shellExecution").get("exitCode")
+            is_error = data.get("success") is False or exit_code not in (0, None)
+            transcript.add_result(call_id, result, timestamp, is_error=is_error)
         elif kind == "session.start" and not transcript.session_id:
             transcript.session_id = get_text(data, "sessionId")
             transcript.folder = find_folder(event)
     return transcript
-
-
-def has_failed(data: JsonObject) -> bool:
-    """Return whether a call failed, or the command that it ran."""
-    exit_code = get_object(data, "shellExecution").get("exitCode")
-    return data.get("success") is False or exit_code not in (0, None)
 
 
 def find_folder(event: JsonObject) -> str:

@@ -11,10 +11,11 @@ from datetime import datetime, timedelta
 from functools import cache
 from os import scandir
 from pathlib import Path
+from typing import Any
 
 from ..formats import format_time, read_content
 from .claude_code import read_tool_parts
-from .transcript import JsonObject, Transcript, get_object, read_timestamp
+from .transcript import JsonObject, Transcript, get_object
 
 NAME = "cursor"
 FOLDER_VARIABLE, FOLDER = "", ".cursor/projects"
@@ -53,13 +54,13 @@ def find_session_id(path: Path) -> str:
 def read_lines(lines: Iterable[JsonObject]) -> Transcript:
     """Return the conversation in the objects of a file."""
     transcript = Transcript(NAME)
-    timestamp = ""
+    timestamp: Any = ""
     for data in filter(is_line, lines):
         content = data["message"]["content"]
         parts = content if isinstance(content, list) else [content]
         texts = [read_content([part]) for part in parts]
         # The answer has no time of its own.
-        timestamp = read_timestamp(data.get("timestamp")) or find_time(texts) or timestamp
+        timestamp = data.get("timestamp") or find_time(texts) or timestamp
         add_message(transcript, data["role"], texts, timestamp)
         read_tool_parts(transcript, data["message"], timestamp)
     return transcript
@@ -76,7 +77,7 @@ def read_text(text: str) -> Transcript:
     return transcript
 
 
-def add_message(transcript: Transcript, role: str, texts: list[str], timestamp: str) -> None:
+def add_message(transcript: Transcript, role: str, texts: list[str], timestamp: Any) -> None:
     if role == "user":
         texts = [find_typed_text(text) for text in texts]
     texts = [text.rstrip().removesuffix(REDACTED) for text in texts if text]

@@ -19,7 +19,6 @@ from .transcript import (
     get_objects,
     get_text,
     query,
-    read_timestamp,
 )
 
 NAME = "cursor"
@@ -105,23 +104,16 @@ def find_folders(user_folder: Path) -> dict[str, str]:
     for database in user_folder.glob(f"workspaceStorage/*/{DATABASE}"):
         try:
             rows = query(database, PROJECT_CONVERSATIONS)
-        except NotFoundError:
+            text = (database.parent / "workspace.json").read_bytes()
+        except (NotFoundError, OSError):
             continue  # damaged, or of another version
+        # {"folder": "file:///home/ana/shop"}
+        project = parse_object(text)
         for row in rows:
             for composer in get_objects(parse_object(row[0]), "allComposers"):
                 name = get_text(composer, "composerId")
-                folders[name] = find_folder_of_database(database)
+                folders[name] = parse_uri(project.get("folder"))
     return folders
-
-
-def find_folder_of_database(database: Path) -> str:
-    """Return the project whose database this is, which a file next to it names."""
-    try:
-        # {"folder": "file:///home/ana/shop"}
-        text = (database.parent / "workspace.json").read_bytes()
-    except OSError:
-        return ""
-    return parse_uri(parse_object(text).get("folder"))
 
 
 def parse_uri(uri: Any) -> str:
@@ -142,14 +134,14 @@ def read_lines(lines: Iterable[JsonObject]) -> Transcript:
         transcript.session_id = get_text(data, "id")
         transcript.folder = find_folder(data)
         # Older versions store no time for a message.
-        timestamp = read_timestamp(data.get("createdAt"))
+        timestamp = data.get("createdAt")
         for bubble in get_objects(data, "bubbles"):
-            timestamp = read_timestamp(bubble.get("createdAt")) or timestamp
+            timestamp = bubble.get("createdAt") or timestamp
             read_bubble(transcript, bubble, timestamp)
     return transcript
 
 
-def read_bubble(transcript: Transcript, bubble: JsonObject, timestamp: str) -> None:
+def read_bubble(transcript: Transcript, bubble: JsonObject, timestamp: Any) -> None:
     """Add a message, and the tool call in it."""
     bubble_id = get_text(bubble, "bubbleId")
     role = ROLES.get(str(bubble.get("type")))
@@ -166,7 +158,7 @@ def read_bubble(transcript: Transcript, bubble: JsonObject, timestamp: str) -> N
     if tool.get("result") is not None:
         result, has_failed = read_result(tool["result"])
         is_error = has_failed or tool.get("status") == "error"
-        transcript.add_result(call_id, result, is_error=is_error, timestamp=timestamp)
+        transcript.add_result(call_id, result, timestamp, is_error=is_error)
 
 
 def read_result(result: Any) -> tuple[str, bool]:

@@ -120,7 +120,7 @@ def open_text(file: IO[bytes]) -> TextIO:
 def read_chatgpt(data: JsonObject) -> Transcript:
     """Return a conversation of ChatGPT: the branch that the user sees."""
     transcript = Transcript("chatgpt", get_text(data, "conversation_id", "id"))
-    timestamp = read_timestamp(data.get("create_time"))
+    timestamp = data.get("create_time")
     pending: dict[str, str] = {}  # tool → id of the call that has no result yet
     for message in find_chatgpt_messages(data):
         author = get_object(message, "author")
@@ -128,7 +128,7 @@ def read_chatgpt(data: JsonObject) -> Transcript:
         if role not in CHATGPT_ROLES or is_hidden(message):
             continue
         # Some messages have no time. They get the time of the message before them.
-        timestamp = read_timestamp(message.get("create_time")) or timestamp
+        timestamp = message.get("create_time") or timestamp
         text = read_chatgpt_text(message)
         message_id = get_text(message, "id")
         recipient = get_text(message, "recipient") or "all"
@@ -138,7 +138,7 @@ def read_chatgpt(data: JsonObject) -> Transcript:
             call_id = pending.pop(name, "") or message_id
             call = transcript.get_call(call_id, timestamp)
             call["name"] = name
-            transcript.add_result(call_id, text, is_error=False, timestamp=timestamp)
+            transcript.add_result(call_id, text, timestamp)
         elif role == "assistant" and recipient != "all":
             pending[recipient] = message_id
             transcript.add_call(message_id, recipient, text, timestamp)
@@ -207,12 +207,12 @@ def read_chatgpt_text(message: JsonObject) -> str:
 def read_claude(data: JsonObject) -> Transcript:
     """Return a conversation of Claude.ai: the branch that the user sees, if there are several."""
     transcript = Transcript("claude-ai", get_text(data, "uuid"))
-    timestamp = read_timestamp(data.get("created_at"))
+    timestamp = data.get("created_at")
     for message in find_claude_messages(data):
         role = CLAUDE_ROLES.get(get_text(message, "sender"))
         if role is None:
             continue
-        timestamp = read_timestamp(message.get("created_at")) or timestamp
+        timestamp = message.get("created_at") or timestamp
         parts = get_objects(message, "content")
         texts = [get_text(part, "text") for part in parts if part.get("text")]
         # Older exports have no parts, only `text`.

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from ..formats import read_content
-from .transcript import JsonObject, Transcript, get_object, get_objects, get_text, read_timestamp
+from .transcript import JsonObject, Transcript, get_object, get_objects, get_text
 
 NAME = "gemini"
 FOLDER_VARIABLE, FOLDER = "", ".gemini"
@@ -62,7 +63,7 @@ def read_lines(lines: Iterable[JsonObject]) -> Transcript:
         role = ROLES.get(get_text(data, "type"))
         if role is None:
             continue
-        timestamp = read_timestamp(data.get("timestamp"))
+        timestamp = data.get("timestamp")
         message_id = get_text(data, "id")
         text = read_message(data)
         # The second line of a message with tool calls repeats its text.
@@ -118,7 +119,7 @@ def read_message(data: JsonObject) -> str:
     return "" if text.startswith(ADDED) else text
 
 
-def read_call(transcript: Transcript, call: JsonObject, timestamp: str) -> None:
+def read_call(transcript: Transcript, call: JsonObject, timestamp: Any) -> None:
     """Add a tool call and its result."""
     call_id = get_text(call, "id")
     name = get_text(call, "name")
@@ -134,4 +135,4 @@ def read_call(transcript: Transcript, call: JsonObject, timestamp: str) -> None:
     if wrapped:
         result = wrapped[1]
         is_error = is_error or wrapped[2] not in (None, "0")
-    transcript.add_result(call_id, result, is_error=is_error, timestamp=timestamp)
+    transcript.add_result(call_id, result, timestamp, is_error=is_error)

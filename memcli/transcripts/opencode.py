@@ -15,7 +15,6 @@ from .transcript import (
     get_objects,
     get_text,
     query,
-    read_timestamp,
 )
 
 NAME = "opencode"
@@ -65,7 +64,7 @@ def read_message(transcript: Transcript, data: JsonObject) -> None:
     if info.get("summary") is True:
         return
     times = get_object(info, "time")
-    timestamp = read_timestamp(times.get("created"))
+    timestamp = times.get("created")
     texts = []
     for part in get_objects(data, "parts"):
         kind = part.get("type")
@@ -77,7 +76,7 @@ def read_message(transcript: Transcript, data: JsonObject) -> None:
     transcript.add_message(role, "\n".join(texts), timestamp, info.get("id"))
 
 
-def read_call(transcript: Transcript, part: JsonObject, timestamp: str) -> None:
+def read_call(transcript: Transcript, part: JsonObject, timestamp: Any) -> None:
     """Add a tool call, and its result if there is one yet."""
     state = get_object(part, "state")
     call_id = get_text(part, "callID")
@@ -89,7 +88,7 @@ def read_call(transcript: Transcript, part: JsonObject, timestamp: str) -> None:
         result = get_text(state, "error", "output")
         exit_code = get_object(state, "metadata").get("exit")
         is_error = status == "error" or exit_code not in (0, None)
-        transcript.add_result(call_id, result, is_error=is_error, timestamp=timestamp)
+        transcript.add_result(call_id, result, timestamp, is_error=is_error)
 
 
 def read_conversation(path: Path) -> Iterator[dict[str, Any]]:

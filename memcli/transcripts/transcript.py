@@ -55,30 +55,32 @@ class Transcript:
     modified: str = ""  # the time of that file
     calls: dict[str, Event] = field(default_factory=dict)  # the events of tool calls, by id
 
-    def add_message(self, role: str, content: Any, timestamp: str, event_id: Any = "") -> None:
+    def add_message(self, role: str, content: Any, timestamp: Any, event_id: Any = "") -> None:
         event = build_message(role, content, timestamp, event_id)
         if event is not None:
             hide_answer(event, self.events)
             self.events.append(event)
 
-    def add_call(self, call_id: str, name: str, arguments: Any, timestamp: str) -> None:
+    def add_call(self, call_id: str, name: str, arguments: Any, timestamp: Any) -> None:
         event = self.get_call(call_id, timestamp)
         event["name"] = name
         event["arguments"] = parse_arguments(arguments)
 
-    def add_result(self, call_id: str, result: str, *, is_error: bool, timestamp: str) -> None:
+    def add_result(
+        self, call_id: str, result: str, timestamp: Any, *, is_error: bool = False
+    ) -> None:
         event = self.get_call(call_id, timestamp)
         event["result"] = result
         event["isError"] = is_error
 
-    def get_call(self, call_id: str, timestamp: str) -> Event:
+    def get_call(self, call_id: str, timestamp: Any) -> Event:
         """Return the event of a call.
 
         A result usually follows its call, but can precede it.
         """
         if call_id in self.calls:
             return self.calls[call_id]
-        event: Event = {"type": "tool", "name": "", "timestamp": timestamp}
+        event: Event = {"type": "tool", "name": "", "timestamp": read_timestamp(timestamp)}
         if call_id:
             event["id"] = call_id
             self.calls[call_id] = event
@@ -212,8 +214,6 @@ def clean_tool_calls(workspace: Workspace, folder: str, events: Iterable[Event])
 
 def has_ignored_path(arguments: Iterable[str], patterns: Sequence[str]) -> bool:
     """Return whether a word in the arguments of a call is the path of an ignored file."""
-    for word in WORD_END.split(" ".join(arguments)):
-        # Patterns have no `./`, but commands do: `cat ./.env`.
-        if word and is_ignored(patterns, word.removeprefix("./")):
-            return True
-    return False
+    words = WORD_END.split(" ".join(arguments))
+    # Patterns have no `./`, but commands do: `cat ./.env`.
+    return any(word and is_ignored(patterns, word.removeprefix("./")) for word in words)

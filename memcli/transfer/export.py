@@ -9,14 +9,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..formats import BLANK, format_time, parse_event, read_file_time
+from ..formats import BLANK, format_time, read_file_time
 from ..index import Index, IndexedEntry
 from ..store import (
     MARK,
     METADATA,
     Workspace,
     build_mask,
-    mask_field,
     mask_value,
     read_file,
     redact_text,
@@ -175,9 +174,10 @@ def read_files(
         if text is None:
             continue  # deleted meanwhile
         if file.path.endswith(f"/{METADATA}"):
-            text = mask_metadata(text, build_mask(workspace))
+            text = mask_json(text, build_mask(workspace), ID_KEYS)
         elif file.kind == "session" and (file.is_masked or file.is_hidden):
-            text = mask_events(text, build_mask(workspace))
+            mask = build_mask(workspace)
+            text = "\n".join(mask_json(line, mask) for line in text.split("\n"))
         elif file.is_hidden or file.is_masked:
             # A forgotten memory repeats itself, so hiding forgotten texts would empty its own file.
             visible = purged if file.status == "forgotten" else forgotten
@@ -189,33 +189,17 @@ def read_files(
         yield TransferFile(path, file.kind, text, modified)
 
 
-def mask_metadata(text: str, mask: Callable[[str], str]) -> str:
-    """Return the metadata of a conversation with the secrets in its values masked."""
-    data = parse_event(text)
-    if data is None:
+def mask_json(text: str, mask: Callable[[str], str], kept_names: Sequence[str] = ()) -> str:
+    """Return a JSON value with its secrets masked, except under `kept_names`."""
+    try:
+        value = json.loads(text)
+    except ValueError:
         return mask(text)
-    masked = {
-        name: value if name in ID_KEYS else mask_field(name, value, mask)
-        for name, value in data.items()
-    }
-    if masked == data:
-        return text
-    return json.dumps(masked, ensure_ascii=False, indent=1) + "\n"
-
-
-def mask_events(text: str, mask: Callable[[str], str]) -> str:
-    """Return the lines of a conversation with the secrets in their values masked."""
-    lines = []
-    for line in text.split("\n"):
-        try:
-            event = json.loads(line)
-        except ValueError:
-            lines.append(mask(line))
-            continue
-        # Masking the line itself could break its JSON, for example in the middle of an escape.
-        masked = mask_value(event, mask)
-        lines.append(line if masked == event else json.dumps(masked, ensure_ascii=False))
-    return "\n".join(lines)
+    # Masking the text itself could break its JSON, for example in the middle of an escape.
+    masked = mask_value(value, mask)
+    if isinstance(value, dict):
+        masked |= {name: value[name] for name in kept_names if name in value}
+    return text if masked == value else json.dumps(masked, ensure_ascii=False)
 
 
 def build_standard_path(prefix: str, file: ExportedFile) -> str:

@@ -35,6 +35,7 @@ from ..formats import (
     read_file_time,
     read_key,
     read_list,
+    read_share,
     read_tags,
     summarize,
 )
@@ -147,12 +148,6 @@ class Source:
 
     def decode_head(self) -> str:
         return self.head.decode(self.find_encoding(), "replace").lstrip("\ufeff")
-
-    def is_conversation(self) -> bool:
-        """Return whether `mem session import` reads it."""
-        from ..transcripts.reader import is_conversation
-
-        return is_conversation(self.decode_head())
 
     def open_bytes(self) -> IO[bytes]:
         """Open all bytes. The caller closes them, so a stream can be opened only once."""
@@ -273,17 +268,20 @@ def build_content(
     tool_id = str(fields.get("id", ""))
     if tool_id:
         metadata["tool_id"] = tool_id
+    key = try_read(read_key, fields.get("key", ""))
+    if key is None:
+        metadata["key"] = fields["key"]
     draft = Draft(
         text,
         choose_type(fields.get("type"), record.get("layer"), metadata),
         title=" ".join(str(fields.get("title", "")).split())[:200],
         tags=read_words(fields.get("tags"), read_tags),
         aliases=read_words(fields.get("aliases"), read_list),
-        key=read_slot(fields.get("key"), metadata),
+        key=key or "",
         project=str(fields.get("project", "")),
         owner=str(fields.get("owner", "")),
         source=source.memory_source or "inferred",
-        confidence=read_share(fields.get("confidence")),
+        confidence=try_read(read_share, fields.get("confidence")),
         pinned=str(fields.get("pinned", "")).lower() in YES_WORDS,
         expires_at=dates.get("expires_at", ""),
         created_at=created_at or source.modified,
@@ -394,28 +392,15 @@ def read_words(value: Any, read: Callable[[Any], Sequence[str]]) -> Sequence[str
         # `sport, health`, `sport;health` or `['sport', 'health']`
         words = re.split(r"[,;|\n]", value.strip("[] "))
         value = [word.strip(" '\"") for word in words]
-    if not isinstance(value, list):
-        return ()
+    return try_read(read, value) or ()
+
+
+def try_read(read: Callable[[Any], Any], value: Any) -> Any:
+    """Return a value as one of our fields, or None if it cannot be one."""
     try:
         return read(value)
     except ValueError:
-        return ()
-
-
-def read_slot(value: Any, metadata: dict[str, Any]) -> str:
-    try:
-        return read_key(value) if value else ""
-    except ValueError:
-        metadata["key"] = value
-        return ""
-
-
-def read_share(value: Any) -> float | None:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
         return None
-    return number if 0 <= number <= 1 else None
 
 
 def read_dates(

@@ -217,7 +217,8 @@ def convert_note(text: str, title: str, memory_source: str, *, is_okf: bool) -> 
     """
     fields = parse(text).fields
     if is_okf:
-        if is_own_concept(fields):
+        # mem exported it.
+        if is_id(str(fields.get("id"))) and "generated" in fields:
             return restore_entry(text, fields)
         text = convert_concept(text, fields)
     entry = read_file_entry(TransferFile("", "entry", text))
@@ -262,11 +263,6 @@ def is_bundle(source: Source) -> bool:
         if CONCEPT_FIELD.search(head) or (is_index and b"okf_version" in head):
             return True
     return False
-
-
-def is_own_concept(fields: Mapping[str, Any]) -> bool:
-    """Return whether mem exported a concept."""
-    return is_id(str(fields.get("id", ""))) and "generated" in fields
 
 
 def restore_entry(text: str, fields: Mapping[str, Any]) -> str:

@@ -205,7 +205,7 @@ def read_json(source: Source) -> Iterator[Item] | None:
     first = next((record for _, record in places if isinstance(record, dict)), {})
     tool = find_tool(rename_columns(first, source.columns))
     # A message has a text too: {"role": "user", "content": "Hello."}
-    if not tool or (tool == "json" and source.is_conversation()):
+    if not tool or (tool == "json" and source.formats["conversations"](source)):
         return None
     if is_lines:
         return build_items(read_values(source.read_lines(LARGEST_TEXT_LINE)), source)
