@@ -4,8 +4,7 @@ from typing import Annotated, NamedTuple
 
 from typer import Argument
 
-from ..context import Context
-from ..errors import UsageError
+from ..api import Context, UsageError
 from .terminal import Result
 
 # The modules of commands that have no module with their name.

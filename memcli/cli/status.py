@@ -12,7 +12,6 @@ from ..agents.install import list_connections
 from ..agents.table import AGENTS, find_agents, find_project
 from ..api import (
     Context,
-    NotFoundError,
     UnavailableError,
     UsageError,
     open_all,
@@ -108,16 +107,12 @@ def run_check(
     """
     if fix and staged:
         raise UsageError("--fix and --staged cannot be used together")
-    try:
-        workspace = open_existing(context)
-    except NotFoundError:
-        if staged:
-            return Result({"problems": [], "fixed": [], "undo": 0})  # a commit without memories
-        raise
     lines: list[str] = []
     messages: list[str] = []
     fixed: list[Finding] = []
     number = 0
+    if not staged:
+        workspace = open_existing(context)
     # Fixed first, so that only the remaining problems are found below.
     if fix:
         fixes, messages, result = fix_problems(workspace)
@@ -126,7 +121,7 @@ def run_check(
         number = result.number
         if len(result.paths) > 1:
             lines.append("Undo: mem undo")
-    findings = find_staged_problems(workspace) if staged else find_problems(workspace)
+    findings = find_staged_problems(context) if staged else find_problems(workspace)
     lines += [f"{finding.path}:{finding.line}: {finding.reason}" for finding in findings]
     rows = [[f"{item.path}:{item.line}", f"fixed: {item.reason}"] for item in fixed]
     rows += [[f"{finding.path}:{finding.line}", finding.reason] for finding in findings]

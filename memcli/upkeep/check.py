@@ -7,8 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from ..context import Context
 from ..errors import MemError, NotFoundError
 from ..formats import (
     FrontmatterError,
@@ -47,6 +49,7 @@ from ..store import (
     is_ignored,
     list_sessions,
     mask_name,
+    open_folder,
     read_file,
     repair_events,
     run_git,
@@ -315,27 +318,32 @@ def find_frontmatter_problems(workspace: Workspace, path: str, text: str) -> lis
     return wrong_values if workspace.is_managed(path) else []
 
 
-def find_staged_problems(workspace: Workspace) -> list[Finding]:
-    """Return the problems of the memory's files that git is about to commit.
+def find_staged_problems(context: Context) -> list[Finding]:
+    """Return the problems that git is about to commit, in every memory of the repository.
 
     In a linked worktree, these are its own files, not those of the main worktree.
     """
-    folder, root = workspace.context.folder, workspace.root
-    repository = find_repository(folder)
+    repository = find_repository(context.folder)
     if repository is None:
         raise NotFoundError("no git repository in this folder or above it")
-    main = repository.main.resolve() if repository.main else folder
+    top = repository.top
     # Deleted files cannot contain anything.
-    names = run_git(folder, "diff", "--cached", "--name-only", "-z", "--diff-filter=ACMR")
-    ignored = read_ignored_patterns(workspace)
+    names = run_git(top, "diff", "--cached", "--name-only", "-z", "--diff-filter=ACMR")
+    workspaces: dict[Path, Workspace] = {}
     findings: list[Finding] = []
-    for name in names.decode("utf-8", "surrogateescape").split("\0"):
-        # A memory has the same path in every worktree.
-        file = main / name
-        path = str(file.relative_to(root)) if file.is_relative_to(root) else ""
+    for name in names.decode("utf-8", "surrogateescape").split("\0")[:-1]:
+        file = top / name
+        # Not from the working folder: git runs its hook at the top, and a memory may be deeper.
+        root = next((parent for parent in file.parents if (parent / MARK).is_file()), None)
+        if root is None:
+            continue
+        if root not in workspaces:
+            workspaces[root] = open_folder(context, root, "", repository)
+        workspace, path = workspaces[root], file.relative_to(root).as_posix()
         # Not the code. Its tests and examples contain texts that look like secrets.
         is_memory = workspace.get_kind(path) or path in (MARK, workspace.purged_path)
-        if path and (is_memory or is_all_checked(workspace)) and not is_ignored(ignored, path):
-            data = run_git(folder, "show", f":{name}")
+        is_read = not is_ignored(read_ignored_patterns(workspace), path)
+        if is_read and (is_memory or is_all_checked(workspace)):
+            data = run_git(top, "show", f":{name}")
             findings += find_file_problems(workspace, path, name, data)
     return findings

@@ -363,6 +363,24 @@ def test_the_check_of_a_commit_finds_what_the_check_in_ci_finds(tmp_path: Path) 
     assert run_mem(tmp_path, "check", "--staged") == (0, "", "")
 
 
+def test_the_check_of_a_commit_covers_every_memory_of_the_repository(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    make_workspace(tmp_path / "services/a")
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    for folder in (tmp_path, tmp_path / "services/a"):
+        entries = folder / "memory/entries"
+        (entries / "k.md").write_text("key ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m\n")
+        # A memory that is not staged yet.
+        (entries / "later.md").write_text("key ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m\n")
+        subprocess.run(["git", "add", entries / "k.md"], cwd=tmp_path, check=True)
+    # git runs its hook at the top.
+    for folder in (tmp_path, tmp_path / "services/a", tmp_path / "services"):
+        code, output, _ = run_mem(folder, "check", "--staged", MEM_WORKSPACE=str(tmp_path))
+        assert code == 1
+        lines = [line.partition(":")[0] for line in output.splitlines()]
+        assert lines == ["memory/entries/k.md", "services/a/memory/entries/k.md"]
+
+
 def test_a_memory_written_by_hand_needs_no_id(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     soup = put(workspace, "entries/soup.md", "---\nrating: 5\n---\n\nKale soup.\n")
