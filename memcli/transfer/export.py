@@ -105,14 +105,12 @@ def find_files(index: Index, selection: Selection) -> list[ExportedFile]:
         # `tags` is a list in JSON.
         conditions.append(f"exists (select 1 from json_each(tags) where value in ({marks}))")
     statement = FIND_FILES.format(condition=" and ".join(conditions))
-    rows = index.run(statement, [*selection.types, *selection.tags]).fetchall()
-    files = [
-        ExportedFile(path, kind, bool(masked), bool(hidden), status, created_at)
-        for path, kind, masked, hidden, status, created_at in rows
+    rows = index.run(statement, [*selection.types, *selection.tags])
+    files = [ExportedFile(*row) for row in rows]
+    if not selection.with_conversations:
         # Conversations are private, so they need --all.
-        if kind != "session" or selection.with_conversations
-    ]
-    if selection.with_conversations and not selection.is_partial:
+        return [file for file in files if file.kind != "session"]
+    if not selection.is_partial:
         files += find_private_files(index.workspace)
     return files
 

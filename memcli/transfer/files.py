@@ -303,24 +303,18 @@ def open_member(source: Source, member: Member) -> Source:
 
     Raises the errors of `open`.
     """
-    name = f"{source.name.rstrip('/')}/{member.path}"
-    inner = replace(
+    with member.open() as file:
+        head = file.read(HEAD)
+    return replace(
         source,
         path=member.file or source.path,
-        name=name,
-        stream=None,
-        head=b"",
+        name=f"{source.name.rstrip('/')}/{member.path}",
+        stream=None if member.file else member.open(),
+        head=head,
         modified=member.modified,
         is_inner=True,
         on_progress=None,
     )
-    stream = member.open()
-    inner.head = stream.read(HEAD)
-    if member.file is None:
-        inner.stream = stream
-    else:
-        stream.close()
-    return inner
 
 
 def describe_error(error: Exception) -> str:

@@ -132,22 +132,8 @@ class Source:
         # Standard input has the name `-`, and mem does not read hidden folders.
         return (path.name if path.is_dir() else path.stem).strip("-. ") or "imported"
 
-    def find_encoding(self) -> str:
-        """Return the encoding of a text, judged by its first bytes."""
-        for mark, encoding in BYTE_ORDER_MARKS.items():
-            if self.head.startswith(mark):
-                return encoding
-        if self.head[1:4:2] == b"\0\0":
-            return "utf-16-le"  # Windows programs leave out the mark
-        try:
-            # The head may end in the middle of a character.
-            codecs.getincrementaldecoder("utf-8")().decode(self.head)
-        except UnicodeDecodeError:
-            return "cp1252"
-        return "utf-8-sig"
-
     def decode_head(self) -> str:
-        return self.head.decode(self.find_encoding(), "replace").lstrip("\ufeff")
+        return self.head.decode(find_encoding(self.head), "replace").lstrip("\ufeff")
 
     def open_bytes(self) -> IO[bytes]:
         """Open all bytes. The caller closes them, so a stream can be opened only once."""
@@ -165,7 +151,7 @@ class Source:
             self.on_progress(min(self.file.tell(), size - 1), size)
 
     def open_text(self) -> TextIO:
-        encoding = self.find_encoding()
+        encoding = find_encoding(self.head)
         if encoding == "cp1252":
             self.messages.append(f"{self.name} is not UTF-8, so mem read it as Windows-1252")
         return io.TextIOWrapper(self.open_bytes(), encoding, "replace", newline="")
@@ -176,6 +162,21 @@ class Source:
 
 # The function of a format. It returns None for a source of another format.
 Reader = Callable[[Source], Iterator[Item] | None]
+
+
+def find_encoding(head: bytes) -> str:
+    """Return the encoding of a text, judged by its first bytes."""
+    for mark, encoding in BYTE_ORDER_MARKS.items():
+        if head.startswith(mark):
+            return encoding
+    if head[1:4:2] == b"\0\0":
+        return "utf-16-le"  # Windows programs leave out the mark
+    try:
+        # The head may end in the middle of a character.
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8-sig"
 
 
 def iterate_lines(file: TextIO, longest: int) -> Iterator[tuple[int, str | None]]:

@@ -42,7 +42,7 @@ from .files import (
     open_member,
     read_file_entry,
 )
-from .items import BadItem, Item, Source, TransferFile
+from .items import BadItem, Item, Source, TransferFile, find_encoding
 
 NOTE_ENDINGS = (".md", ".markdown")
 MOST_NAMES = 20  # of files in a message, as in the list of rejected items
@@ -196,8 +196,7 @@ def read_note(source: Source, member: Member, report: Report, *, is_okf: bool) -
 
 def decode_note(source: Source, member: Member) -> str:
     data = member.read()
-    note = Source(source.path, member.path, head=data)
-    encoding = note.find_encoding()
+    encoding = find_encoding(data)
     if encoding == "utf-8-sig":
         return data.decode("utf-8", "replace")  # with its mark, as it is in the file
     if encoding == "cp1252":
