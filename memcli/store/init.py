@@ -32,6 +32,8 @@ PROJECT_PAGES = frozenset(
     " todo".split()
 )
 ATTACHMENTS = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".pdf", ".canvas", ".base")
+# git ignores folders such as `sessions/` in a memory, and code may have one of that name.
+CODE = "This folder has other files, so the memory gets its own folder."
 FEWEST_NOTES = 3
 MOST_CHECKED = 2_000  # files, because a home folder has very many
 
@@ -131,7 +133,12 @@ def find_place(context: Context, folder: str) -> Place:
     if folder:
         root = (context.folder / Path(folder).expanduser()).resolve()
         layout = "vault" if is_vault(root, 1) else "standard"
-        return build_place(root, "claude" if is_claude_folder(root) else layout)
+        place = build_place(root, "claude" if is_claude_folder(root) else layout)
+        is_memory = place.exists or layout == "vault" or root.name == "memory"
+        others = (path for path in list_files(root) if path.stem.casefold() not in PROJECT_PAGES)
+        if place.repository and not is_memory and any(others):
+            return place._replace(root=root / "memory", reason=CODE)
+        return place
     if context.common.scope == "user":
         return build_own_place(context)
     explicit = find_explicit_folder(context)
