@@ -153,7 +153,7 @@ def build_settings() -> str:
 def get_parser(name: str) -> tuple[Any, str]:
     """Return the parser of a command, and its description."""
     function, _ = load_command(name)
-    parser = build_parser(build_process_context(), name, function, lambda **values: None)
+    parser = build_parser(build_process_context(), name, function)
     return parser, inspect.getdoc(function) or ""
 
 

@@ -17,8 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from .. import __version__
-from ..context import Context
-from ..errors import MemError
+from ..api import Context, MemError
 from ..formats import count_noun, format_time
 from ..index import open_embedder, open_index
 from ..recall import load_shown
@@ -64,9 +63,8 @@ def diagnose(context: Context, program: Sequence[str], project: Path) -> list[Ch
     connections = list_connections(context, project)
     for connection in connections:
         checks += check_connection(context, connection, program)
-    connected = [connection.agent for connection in connections if connection.commands]
     # The hooks of the plugin and those of `mem hook install` would both answer.
-    connected += [item.agent for item in connections if item.plugin and not item.commands]
+    connected = [item.agent for item in connections if item.commands or item.plugin]
     for name in AGENTS:
         if connected.count(name) > 1:
             hint = f"mem hook uninstall {name} --project"

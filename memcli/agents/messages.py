@@ -220,11 +220,11 @@ def is_edit(earlier: str, prompt: str) -> bool:
     return (words & other_words).total() >= SHARE_OF_EDIT * most
 
 
-class RequestResult(NamedTuple):
-    """The results of the requests in a prompt: for the agent, and for the user."""
+class Answer(NamedTuple):
+    """The text for the agent and the line for the user."""
 
     text: str = ""
-    notice: str = ""
+    message: str = ""
 
 
 class Requests(NamedTuple):
@@ -260,7 +260,7 @@ class Requests(NamedTuple):
 
 def save_requests(
     workspace: Workspace, prompt: str, message: str, shown: Shown, others: Sequence[Workspace] = ()
-) -> RequestResult:
+) -> Answer:
     """Carry out the requests in a prompt.
 
     `message` is the SESSION#ID of the prompt. It confirms a memory only once. `others` are the
@@ -272,7 +272,7 @@ def save_requests(
     about = "Result of the user's request to remember or forget:"
     if is_unrecorded(prompt):
         line = "mem did not record this message. Do not save what it says."
-        return RequestResult(render_context([f"- {line}"], about), "mem: message not recorded")
+        return Answer(render_context([f"- {line}"], about), "mem: message not recorded")
     requests = Requests(workspace, others, [], [], {})
     errors: list[MemError] = []
     statements = find_requests(prompt)
@@ -291,12 +291,12 @@ def save_requests(
     requests.undone.extend(f"Not done: {error.message}" for error in errors)
     lines = [*requests.done, *requests.undone]
     if not lines:
-        return RequestResult()
+        return Answer()
     if not errors:
         # A consolidation would otherwise carry them out again, even if the user undoes them.
         session, _, message_id = message.partition("#")
         append_events(workspace, session, [{"type": ANSWERED, "message": message_id}])
-    return RequestResult(
+    return Answer(
         render_context([f"- {render_line(line)}" for line in lines], about),
         f"mem: {'; '.join([*requests.list_notices(), *requests.undone])}",
     )

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ..context import Context
-from ..errors import MemError, NotFoundError, RejectedError
+from ..api import Context, MemError, NotFoundError, RejectedError
 from ..formats import build_digest
 from ..store import Workspace, find_repository, run_git
 from .install import SCRIPT_MARKS, Connection, Installation, insert_block, remove_block

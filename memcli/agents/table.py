@@ -1,38 +1,21 @@
-"""The agents that mem connects to: their settings files, and the moments of their conversations.
+"""Find the files of an agent on this machine.
 
-To connect another agent, or to use another moment, add a row. The functions below the table find
-an agent's files on this machine.
+The agents and the moments of their conversations are in `data/agents.toml`. To connect another
+agent, or to use another event, change that file.
 """
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..context import Context
+from ..data import table
 from ..errors import NotFoundError, check_choice
 from ..store import find_repository
 
-# The names that agents give their events, each with the moment, and with the seconds after which
-# the agent continues without mem.
-EVENTS: Mapping[str, tuple[str, int]] = {
-    "SessionStart": ("start", 10),
-    "SubagentStart": ("start", 10),
-    "UserPromptSubmit": ("prompt", 10),
-    "BeforeAgent": ("prompt", 10),
-    "PreToolUse": ("action", 10),
-    "PostToolUse": ("failure", 10),
-    "PostToolUseFailure": ("failure", 10),
-    "PreCompact": ("compaction", 10),
-    "PreCompress": ("compaction", 10),
-    "Stop": ("turn end", 30),
-    "AfterAgent": ("turn end", 30),
-    # Codex stops a hook of this event after 3 s, whatever its settings say.
-    "SessionEnd": ("session end", 3),
-}
 TOOL_MOMENTS = ("action", "failure")
-USUAL = ("SessionStart", "UserPromptSubmit", "PreCompact", "Stop", "SessionEnd")
 
 
 class Agent(NamedTuple):
@@ -46,7 +29,7 @@ class Agent(NamedTuple):
     page: str = ""  # the page of a project that it reads at every start
     user_page: str = ""  # the same for all projects, in its folder
     variable: str = ""  # names another folder
-    events: tuple[str, ...] = ()  # keys of EVENTS
+    events: Sequence[str] = ()  # keys of EVENTS
     tools: str = ""  # a pattern of the tools whose calls it reports; empty: all tools
     second: int = 1  # what its settings call a second
     first_values: Mapping[str, Any] = {}  # required in a new settings file
@@ -54,72 +37,14 @@ class Agent(NamedTuple):
     next_step: str = ""  # the user must do this before it works
 
 
-AGENTS: Mapping[str, Agent] = {
-    "claude-code": Agent(
-        "Claude Code",
-        "claude",
-        ".claude",
-        "settings.json",
-        ".claude/settings.local.json",
-        page="CLAUDE.md",
-        variable="CLAUDE_CONFIG_DIR",
-        events=(*USUAL, "SubagentStart", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
-        tools="Bash|Edit|MultiEdit|Write|NotebookEdit",
-    ),
-    "codex": Agent(
-        "Codex",
-        "codex",
-        ".codex",
-        "hooks.json",
-        ".codex/hooks.json",
-        page="AGENTS.md",
-        variable="CODEX_HOME",
-        events=(*USUAL, "PreToolUse", "PostToolUse"),
-        next_step="Codex asks at its next start whether you trust the new hooks: answer yes.",
-    ),
-    "gemini": Agent(
-        "Gemini CLI",
-        "gemini",
-        ".gemini",
-        "settings.json",
-        ".gemini/settings.json",
-        page="GEMINI.md",
-        events=("SessionStart", "BeforeAgent", "PreCompress", "AfterAgent", "SessionEnd"),
-        # Gemini reads milliseconds.
-        second=1000,
-    ),
-    "copilot": Agent(
-        "Copilot CLI",
-        "copilot",
-        ".copilot",
-        "hooks/mem.json",
-        ".github/hooks/mem.json",
-        page="AGENTS.md",
-        variable="COPILOT_HOME",
-        events=(*USUAL, "PostToolUse"),
-        first_values={"version": 1},
-    ),
-    "opencode": Agent(
-        "opencode",
-        "opencode",
-        ".config/opencode",
-        "opencode.json",
-        "opencode.json",
-        page="AGENTS.md",
-        user_page="AGENTS.md",
-        first_values={"$schema": "https://opencode.ai/config.json"},
-        mcp_key="mcp",
-    ),
-    "cursor": Agent(
-        "Cursor",
-        "cursor",
-        ".cursor",
-        "mcp.json",
-        ".cursor/mcp.json",
-        page="AGENTS.md",
-        mcp_key="mcpServers",
-    ),
+TABLE = table("agents.toml")
+EVENTS: Mapping[str, tuple[str, int]] = {
+    event: (moment, TABLE["seconds"][moment])
+    for moment, events in TABLE["moments"].items()
+    for event in events
 }
+"""The moment of each event, and the seconds after which the agent continues without mem."""
+AGENTS = {name: Agent(**values) for name, values in TABLE["agents"].items()}
 
 
 def get_agent(name: str) -> Agent:

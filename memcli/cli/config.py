@@ -60,11 +60,15 @@ def run_config(
     # Before a file is chosen, because listing needs no HOME.
     if action == "list":
         return list_settings(workspace)
-    path = choose_file(context, workspace, user)
-    if action == "path":
-        return Result({"path": str(path)}, [str(path)])
+    path = context.config_file if user else workspace.root / MARK
+    if path is None:
+        raise NotFoundError("no HOME, so there is no place for your own settings", "set HOME")
     if action == "edit":
-        return edit_file(context, workspace, path)
+        # Before the first setting of the user, ~/.config/mem does not exist.
+        path.parent.mkdir(parents=True, exist_ok=True)
+        run_editor(context, workspace, path, "mem config set NAME VALUE")
+    if action in ("edit", "path"):
+        return Result({"path": str(path)}, [str(path)])
     check_word("action", action, ACTIONS)
     if name not in SETTINGS:
         problem = f"unknown setting {name!r}" if name else "name a setting"
@@ -98,14 +102,6 @@ def run_config(
     return Result({"name": name, "value": parsed, "path": str(path)}, [line], messages=messages)
 
 
-def choose_file(context: Context, workspace: Workspace, user: bool) -> Path:
-    if not user:
-        return workspace.root / MARK
-    if context.config_file is None:
-        raise NotFoundError("no HOME, so there is no place for your own settings", "set HOME")
-    return context.config_file
-
-
 def save_setting(workspace: Workspace, path: Path, name: str, value: object, *, user: bool) -> None:
     if user:
         # The user's own settings are in no workspace, so `mem undo` cannot revert them.
@@ -130,18 +126,10 @@ def list_settings(workspace: Workspace) -> Result:
     lines, rows, items = [], [], []
     for name, setting in SETTINGS.items():
         value = hide_password(workspace.settings[name])
+        shown = format_setting(value)
         source = workspace.settings.sources.get(name, "default")
-        lines.append(
-            f"{name} = {format_setting(value)}{'' if source == 'default' else f'  ({source})'}"
-        )
-        lines.append(f"  {setting.help}")
-        rows.append([name, format_setting(value), source, setting.help])
+        origin = "" if source == "default" else f"  ({source})"
+        lines += [f"{name} = {shown}{origin}", f"  {setting.help}"]
+        rows.append([name, shown, source, setting.help])
         items.append({"name": name, "value": value, "source": source, "help": setting.help})
     return Result({"settings": items}, lines, rows)
-
-
-def edit_file(context: Context, workspace: Workspace, path: Path) -> Result:
-    # Before the first setting of the user, ~/.config/mem does not exist.
-    path.parent.mkdir(parents=True, exist_ok=True)
-    run_editor(context, workspace, path, "mem config set NAME VALUE")
-    return Result({"path": str(path)}, [f"Settings: {path}"])

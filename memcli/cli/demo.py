@@ -5,45 +5,16 @@ import shlex
 import textwrap
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
 from ..agents.quick import build_places
 from ..api import CommonOptions, Context, open_all
+from ..data import table
 from ..recall import Shown, build_action_context
 from .main import run
 from .terminal import Result
 
 DEMO_FIELDS = ("text", "command", "output", "steps")
 WIDTH = 80
-SEARCH = 'mem search "where does the test server listen" -n 1'
-
-
-class Step(NamedTuple):
-    """A sentence for the reader, and a command that shows its effect."""
-
-    text: str
-    command: str
-
-
-STEPS = (
-    Step("A memory is a folder of your project.", "mem init"),
-    Step(
-        "Save facts that will matter later, one sentence each.",
-        'mem write "Staging runs on port 6543." --key staging/port',
-    ),
-    Step("", 'mem write "Always run make lint before make deploy."'),
-    Step("Find it by its meaning, in your own words.", SEARCH),
-    Step(
-        "A key has one current value. A new value replaces the old value.",
-        'mem write "Staging runs on port 7654." --key staging/port',
-    ),
-    Step("", SEARCH),
-    Step("Your agent is about to run a command. mem's hook tells it your rule:", "make deploy"),
-    Step("mem hides a forgotten memory from searches and from agents.", "mem forget lint"),
-    Step("", 'mem search "before make deploy" --mode keyword'),
-    Step("You can undo a command.", "mem undo"),
-    Step("A memory is a Markdown file. You can edit it with any program.", "mem read lint"),
-)
 END = """\
 This memory was temporary and is deleted now.
 To create a memory in your project: mem init"""
@@ -61,9 +32,9 @@ def run_demo(context: Context) -> Result:
     steps = []
     with TemporaryDirectory(prefix="mem-demo-") as home:
         inner = build_demo_context(context, Path(home).resolve())
-        for step in STEPS:
-            output = run_step(inner, step.command)
-            steps.append({**step._asdict(), "output": output})
+        for step in table("demo.toml")["steps"]:
+            output = run_step(inner, step["command"])
+            steps.append({**step, "output": output})
             if not context.common.as_json:
                 context.stdout.write(format_step(step, output))
                 context.stdout.flush()
@@ -113,9 +84,10 @@ def show_reminder(context: Context, command: str) -> str:
     )
 
 
-def format_step(step: Step, output: str) -> str:
-    lines = [f"\n{step.text}\n"] if step.text else []
-    lines.append(f"{'$' if step.command.startswith('mem ') else 'agent$'} {step.command}")
+def format_step(step: dict[str, str], output: str) -> str:
+    lines = [f"\n{step['text']}\n"] if step["text"] else []
+    prompt = "$" if step["command"].startswith("mem ") else "agent$"
+    lines.append(f"{prompt} {step['command']}")
     for line in output.strip().splitlines():
         # The text for an agent is not made for a terminal.
         lines += textwrap.wrap(line, WIDTH, subsequent_indent="  ") or [""]

@@ -150,8 +150,7 @@ def build_hook_context(folder: str) -> "Context":
 def find_places(folder: str) -> "tuple[Sequence[Place], int]":
     """Find the workspaces of a folder, if no earlier hook of the session has saved them."""
     from ..agents.quick import build_places
-    from ..api import open_all
-    from ..errors import MemError
+    from ..api import MemError, open_all
 
     try:
         return build_places(open_all(build_hook_context(folder)))

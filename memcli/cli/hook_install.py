@@ -27,7 +27,11 @@ from .terminal import Result, ask, check_word, shorten_path
 
 HOOK_FIELDS = (
     *Connection.__dataclass_fields__,
-    *("title", "changed", "notes", "connections", "agents"),
+    "title",
+    "changed",
+    "notes",
+    "connections",
+    "agents",
 )
 ACTIONS = ("install", "uninstall", "ls")
 MESSAGES = {

@@ -93,7 +93,9 @@ def run_init(
         lines += describe_workspace(context, place, git, is_hidden=is_hidden)
         lines += [FOREIGN_LINE] if is_foreign else []
     if git == "shared":
-        set_up_merging(context, place)
+        from .sync import set_up_merging
+
+        set_up_merging(context, open_target(enter(context, place)))
     try:
         connected, notes = connect_agents(context, agents) if agents else ([], [])
         past = learn_from_past(context, place, transcripts)
@@ -143,15 +145,10 @@ def run_trust(
     return Result(data, [f"{label}: {workspace.root}"])
 
 
-def set_up_merging(context: Context, place: Place) -> None:
-    """Make git merge a shared memory by field and record."""
-    from ..sync.files import share_attributes
-    from .sync import configure_driver
-
-    common = context.common._replace(workspace=str(place.root), scope="")
-    workspace = open_target(context._replace(common=common))
-    share_attributes(workspace)
-    configure_driver(context, workspace)
+def enter(context: Context, place: Place) -> Context:
+    """Return the context of a command that works in the new workspace."""
+    workspace, scope = ("", "user") if place.is_own else (str(place.root), "")
+    return context._replace(common=context.common._replace(workspace=workspace, scope=scope))
 
 
 def confirm_vault(context: Context, place: Place, *, can_ask: bool) -> Place:
@@ -215,7 +212,7 @@ def choose_sources(
     # An agent that is connected already needs no question.
     known = {connection.agent for connection in list_connections(context, None)}
     agents = [name for name in find_agents(context) if name not in known]
-    titles = join_names([AGENTS[name].title for name in agents])
+    titles = " and ".join(AGENTS[name].title for name in agents)
     if agents and not yes and not ask(context, f"Connect {titles}?", default=True):
         agents = []
     paths = []
@@ -251,10 +248,7 @@ def learn_from_past(context: Context, place: Place, transcripts: Sequence[Path])
     # A new workspace has no files to index; a vault may have thousands.
     if not transcripts and place.layout == "standard":
         return past
-    common = context.common._replace(workspace=str(place.root), scope="")
-    if place.is_own:
-        common = common._replace(workspace="", scope="user")
-    workspace = open_recording(context._replace(common=common))
+    workspace = open_recording(enter(context, place))
     if transcripts:
         progress = build_progress(context, "importing")
         past = learn_from_transcripts(workspace, transcripts, progress)
@@ -295,7 +289,7 @@ def describe_workspace(context: Context, place: Place, git: str, *, is_hidden: b
 def describe_results(connected: Sequence[str], past: PastResult) -> list[str]:
     lines = []
     if connected:
-        lines.append(f"Connected {join_names(connected)}, from the next session on.")
+        lines.append(f"Connected {' and '.join(connected)}, from the next session on.")
     if past.conversations:
         count = count_noun(past.conversations, "conversation")
         learned = "" if past.is_in_background else f": {count_noun(past.memories, 'memory')} found"
@@ -313,10 +307,6 @@ def suggest_next_step(past: PastResult, layout: str) -> str:
     if layout != "standard":
         return 'Search the notes: mem search "…"'
     return 'Try: mem write "We deploy on Fridays."'
-
-
-def join_names(names: Sequence[str]) -> str:
-    return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), *names[-1:]])
 
 
 def describe_folder(context: Context, root: Path) -> str:

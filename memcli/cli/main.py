@@ -1,23 +1,24 @@
 """Run a command: find it, let typer parse its options, print its result or its error.
 
-`mem help` and `mem --help` are here too, because typer writes the help of a command.
+`mem help`, `mem --help` and `mem completion` are here too: they describe all commands.
 """
 
 import inspect
 import os
 import re
-import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from importlib import import_module
 from itertools import takewhile
+from shlex import quote
 from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer import Argument
 
 from ..context import CommonOptions, Context, build_process_context
+from ..data import table
 from ..errors import MemError, RejectedError, UsageError, check_choice
 from .commands import COMMANDS, GROUPS, MODULES
 from .terminal import (
@@ -30,19 +31,11 @@ from .terminal import (
     suggest,
 )
 
+LIST_COMMANDS = "list the commands: mem --help"
 RANGE = re.compile(r" +\[(?:[\d.]+<=)?x[<>]=[\d.]+\]")  # typer shows it for a number
 VALUE_OPTIONS = ("--workspace", "--scope")
 HELP = ("-h", "--help")
-# Words of typer in its errors, and ours.
-PARSER_WORDS = {
-    "a valid int range": "a whole number",
-    "a valid integer": "a whole number",
-    "a valid float range": "a number",
-    "a valid float": "a number",
-    "got unexpected extra argument(s) ": "unexpected argument ",
-    "no such option: ": "unknown option ",
-    "(Possible options": "(possible options",
-}
+COMPLETION_FIELDS = ("script",)
 
 
 def run_process(arguments: Sequence[str]) -> int:
@@ -72,13 +65,7 @@ def run(context: Context, arguments: Sequence[str]) -> int:
     """Run a command, print its result, and return its exit code."""
     try:
         check_utf8("".join(arguments), "an argument")
-        name, command_arguments = split_command(arguments)
-        if not name:
-            print_result(context, Result(lines=list_commands()))
-            return 0
-        if name not in COMMANDS:
-            raise UsageError(f"unknown command {name!r}", suggest_command(name))
-        context, result = call_command(context, name, command_arguments)
+        context, result = call_command(context, *split_command(arguments))
         print_result(context, result)
         return result.exit_code
     except MemError as error:
@@ -98,8 +85,7 @@ def run(context: Context, arguments: Sequence[str]) -> int:
 def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Context, Result]:
     """Parse the options of a command and call it. Return the context with the common options."""
     function, known_fields = load_command(name)
-    parsed: dict[str, Any] = {}
-    parser = build_parser(context, name, function, parsed.update)
+    parser = build_parser(context, name, function)
     if any(word in HELP for word in takewhile(lambda word: word != "--", arguments)):
         # typer would print the help itself, to the process's stdout.
         with parser.make_context(f"mem {name}", [], resilient_parsing=True) as parsing:
@@ -112,9 +98,9 @@ def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Con
     parser_error: Any = typer.BadParameter.__mro__[2]
     words = complete_json_option(arguments, known_fields)
     try:
-        parser.main(words, prog_name=f"mem {name}", standalone_mode=False)
+        parsed = parser.main(words, prog_name=f"mem {name}", standalone_mode=False)
     except parser_error as error:
-        raise explain_parser_error(name, words, error) from None
+        raise explain_parser_error(name, error) from None
     # Called outside of the parser, which hides Ctrl-C and closed pipes.
     fields = parsed.pop("json_fields")
     common = CommonOptions(
@@ -155,11 +141,44 @@ def run_help(
     Examples:
       mem help search
     """
-    if not command:
-        return Result(lines=list_commands())
-    if command not in COMMANDS:
-        raise UsageError(f"unknown command {command!r}", suggest_command(command))
-    return call_command(context, command, ["--help"])[1]
+    if command:
+        return call_command(context, command, ["--help"])[1]
+    lines = [
+        "Usage: mem COMMAND [OPTIONS]",
+        "",
+        "Long-term memory for agents and people, stored as Markdown files.",
+    ]
+    for group, summaries in GROUPS.items():
+        lines += ["", f"{group}:", *(f"  {name:11} {text}" for name, text in summaries.items())]
+    return Result(lines=[*lines, "", "Help of a command: mem COMMAND --help"])
+
+
+def run_completion(
+    context: Context,
+    shell: Annotated[str, Argument(help="bash, zsh or fish.")],
+) -> Result:
+    """Print a script that completes commands in your shell.
+
+    \b
+    Examples:
+      eval "$(mem completion bash)"
+    """
+    scripts = table("shell.toml")["completion"]
+    check_choice("shell", shell, scripts)
+    # A quote inside single quotes ends them in every shell, so it is written outside.
+    summaries = {name: command.summary.replace("'", "'\\''") for name, command in COMMANDS.items()}
+    described = " ".join(f"'{name}:{summary}'" for name, summary in summaries.items())
+    fish = "\n".join(
+        f"complete -c mem -n __fish_use_subcommand -f -a {name} -d '{summary}'"
+        for name, summary in summaries.items()
+    )
+    script = (
+        scripts[shell]
+        .replace("@words", " ".join(COMMANDS))
+        .replace("@described", described)
+        .replace("@lines", fish)
+    )
+    return Result({"script": script}, script.splitlines())
 
 
 def split_command(arguments: Sequence[str]) -> tuple[str, list[str]]:
@@ -170,35 +189,34 @@ def split_command(arguments: Sequence[str]) -> tuple[str, list[str]]:
     while remaining and remaining[0].startswith("-"):
         option = remaining.pop(0)
         if option in HELP:
-            return "", []
+            return "help", []
         common.append(option)
         if option in VALUE_OPTIONS and remaining:
             common.append(remaining.pop(0))
-    if not remaining:
-        if common:
-            raise UsageError(f"no command after {common[-1]}", "list the commands: mem --help")
-        return "", []
-    return remaining[0], [*common, *remaining[1:]]
+    if common and not remaining:
+        raise UsageError(f"no command after {common[-1]}", LIST_COMMANDS)
+    name, *arguments = remaining or ["help"]
+    return name, [*common, *arguments]
 
 
 def load_command(name: str) -> tuple[Callable[..., Result], Sequence[str]]:
-    """Return the function of a command, and the fields of its JSON."""
-    module_name = next((key for key, names in MODULES.items() if name in names), name)
-    module = import_module(f".{module_name}", __package__)
+    """Return the function of a command, and the fields of its JSON. Raises UsageError."""
+    if name not in COMMANDS:
+        hint = suggest(name, (*COMMANDS, "--version"), LIST_COMMANDS, before="mem ")
+        raise UsageError(f"unknown command {name!r}", hint)
+    module = import_module(f".{MODULES.get(name, name)}", __package__)
     prefix = name.replace("-", "_")
     return getattr(module, f"run_{prefix}"), getattr(module, f"{prefix.upper()}_FIELDS", ())
 
 
-def build_parser(
-    context: Context, name: str, function: Callable[..., Result], receive: Callable[..., None]
-) -> Any:
+def build_parser(context: Context, name: str, function: Callable[..., Result]) -> Any:
     """Return the command-line parser of a function: its own options and the common ones.
 
-    The parser passes the values of the options to `receive`.
+    The parser returns the values of the options.
     """
 
-    def invoke(**values: Any) -> None:
-        receive(values)
+    def invoke(**values: Any) -> dict[str, Any]:
+        return values
 
     # typer reads the signature. The first parameter, the context, is ours.
     hints = get_type_hints(function, include_extras=True)
@@ -295,12 +313,12 @@ def complete_json_option(arguments: Sequence[str], fields: Sequence[str]) -> lis
     return completed
 
 
-def explain_parser_error(name: str, arguments: Sequence[str], error: Any) -> UsageError:
+def explain_parser_error(name: str, error: Any) -> UsageError:
     """Return an error of typer in our words, with a hint."""
     # typer writes "No such option: --x."; our messages are one line in lower case.
     message = error.format_message().rstrip(".")
     message = message[:1].lower() + message[1:]
-    for original, plain in PARSER_WORDS.items():
+    for original, plain in table("shell.toml")["parser_words"].items():
         message = message.replace(original, plain)
     hint = f"see: mem {name} --help"
     if type(error).__name__ == "NoSuchOption":
@@ -308,36 +326,9 @@ def explain_parser_error(name: str, arguments: Sequence[str], error: Any) -> Usa
             hint = f'a text that starts with a dash needs `--` before it: mem {name} -- "TEXT"'
         hint = suggest(error.option_name, error.possibilities or (), hint, cutoff=0.8)
     elif COMMANDS[name].takes_text and message.startswith("unexpected argument"):
-        hint = f"put the text in quotes: {quote_text(name, arguments, error.ctx)}"
+        first = error.ctx.params.get("text") or error.ctx.params["pattern"]
+        text = f"{first} {message.partition('(')[2].removesuffix(')')}"
+        hint = f"put the text in quotes: mem {name} {quote(text)}"
     elif name == "config" and message.startswith("unexpected argument"):
         hint = "put commas between the values of a list: mem config set NAME VALUE,VALUE"
     return UsageError(message, hint)
-
-
-def quote_text(name: str, arguments: Sequence[str], parsed: Any) -> str:
-    """Return a command with the words of its text as one argument."""
-    first = parsed.params.get("text") or parsed.params["pattern"]
-    start = arguments.index(first)
-    text = [first, *takewhile(lambda word: word[:1] != "-", arguments[start + 1 :])]
-    after = arguments[start + len(text) :]
-    return shlex.join(["mem", name, *arguments[:start], " ".join(text), *after])
-
-
-def suggest_command(name: str) -> str:
-    known = (*COMMANDS, "--version")
-    return suggest(name, known, "list the commands: mem --help", before="mem ")
-
-
-def list_commands() -> list[str]:
-    """Return the help of `mem` itself: every command in one line."""
-    lines = [
-        "Usage: mem COMMAND [OPTIONS]",
-        "",
-        "Long-term memory for agents and people, stored as Markdown files.",
-    ]
-    for group in GROUPS:
-        lines += ["", f"{group}:"]
-        for name, command in COMMANDS.items():
-            if command.group == group:
-                lines.append(f"  {name:11} {command.summary}")
-    return [*lines, "", "Help of a command: mem COMMAND --help"]

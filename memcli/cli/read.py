@@ -226,9 +226,9 @@ def show_history(workspace: Workspace, named: NamedFile) -> Result:
     lines = []
     for event in events:
         time = workspace.format_local(event.time, "%Y-%m-%d %H:%M") or event.time
-        origin = event.commit or (str(event.number) if event.number else "")
-        origin = f"  ({origin})" if origin else ""
-        lines.append(f"{time}  {event.action:10} {event.text}".rstrip() + origin)
+        origin = event.commit or event.number
+        mark = f"  ({origin})" if origin else ""
+        lines.append(f"{time}  {event.action:10} {event.text}".rstrip() + mark)
     return Result({"path": named.path, "history": events}, lines or ["no changes are known"])
 
 

@@ -23,8 +23,18 @@ from ..recall import (
 from .terminal import Result
 
 MEMORY_FIELDS = (
-    *("id", "name", "layer", "kind", "type", "text", "date", "source", "path"),
-    *("relevance", "score", "parts"),
+    "id",
+    "name",
+    "layer",
+    "kind",
+    "type",
+    "text",
+    "date",
+    "source",
+    "path",
+    "relevance",
+    "score",
+    "parts",
 )
 RECALL_FIELDS = (*MEMORY_FIELDS, "memories", "sections", "left_out", "tokens")
 CONTEXT_FIELDS = ("section", "text", "why", "id", "lines", "tokens", "left_out")

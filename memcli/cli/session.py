@@ -34,8 +34,13 @@ from ..store import Replace, Session, Workspace, commit_one, get_session, read_f
 from .terminal import Result, ask, build_progress, check_word, explain_place
 
 SUMMARY_FIELDS = (
-    *("id", "created_at", "updated_at", "state"),
-    *("message_count", "token_count", "agent"),
+    "id",
+    "created_at",
+    "updated_at",
+    "state",
+    "message_count",
+    "token_count",
+    "agent",
 )
 SESSION_FIELDS = (*SUMMARY_FIELDS, "messages", "added", "moved", "undo")
 MOST_SHOWN = 20  # imported conversations; --json has all
@@ -266,12 +271,12 @@ def import_conversations(context: Context, name: str, *, is_all: bool, is_dry_ru
     if progress:
         progress(1, 1)
     total = sum(item.added for item in imported)
-    shown = [item for item in imported if item.added or len(paths) == len(imported) == 1]
+    shown = [item for item in imported if item.added or len(imported) == 1]
     lines = [
         f"{shorten(item.path, 60)}: {count_noun(item.added, 'new event')}  ({item.session_id})"
         for item in shown[:MOST_SHOWN]
     ]
-    if not is_single or len(imported) != 1:
+    if len(imported) != 1:
         count = count_noun(len(imported), "conversation")
         lines.append(f"{count} read, {count_noun(total, 'new event')}")
     if is_dry_run:

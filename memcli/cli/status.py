@@ -35,8 +35,15 @@ from .terminal import Result, build_progress, describe_status, wrap_text
 
 FEW_TEXTS = 100  # the next search embeds these without a noticeable delay
 STATUS_FIELDS = (
-    *("path", "reason", "trusted", "project", "layout"),
-    *("statistics", "pending", "usage", "agents"),
+    "path",
+    "reason",
+    "trusted",
+    "project",
+    "layout",
+    "statistics",
+    "pending",
+    "usage",
+    "agents",
 )
 CHECK_FIELDS = (*Finding.__dataclass_fields__, "problems", "fixed", "undo")
 DOCTOR_FIELDS = (*Check.__dataclass_fields__, "checks")

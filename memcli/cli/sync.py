@@ -6,7 +6,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from ..api import Context, MemError, UsageError, Workspace, open_existing, open_target
-from ..sync.files import CONFLICT_CODE, install_driver, merge_for_git
+from ..sync.files import CONFLICT_CODE, install_driver, merge_for_git, share_attributes
 from ..sync.report import Item, SyncResult, count_items
 from ..sync.sync import set_up_repository, sync
 from .hook_install import find_program
@@ -66,6 +66,12 @@ def run_sync(
     if not dry_run:
         configure_driver(context, workspace)
     return render_sync(context, done, dry_run=dry_run)
+
+
+def set_up_merging(context: Context, workspace: Workspace) -> None:
+    """Make git merge a shared memory by field and record."""
+    share_attributes(workspace)
+    configure_driver(context, workspace)
 
 
 def configure_driver(context: Context, workspace: Workspace) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from typer import Option
 
 from ..context import Context
+from ..data import table
 from ..errors import UsageError
 from ..formats import CONTROL, split_words
 from ..store import Workspace, find_repository, read_settings
@@ -23,20 +24,6 @@ PROGRESS_DELAY = 2.0  # seconds until progress is shown
 PROGRESS_INTERVAL = 0.1  # seconds between two updates
 BAR_WIDTH = 24
 SHORTEST_PATH = 24  # characters of a path that was cut
-
-# Names that other programs give to our commands.
-OTHER_NAMES = {
-    "add": "write",
-    "remember": "write",
-    "rm": "forget",
-    "delete": "forget",
-    "remove": "forget",
-    "show": "read",
-    "cat": "read",
-    "find": "search",
-    "list": "ls",
-    "version": "--version",
-}
 
 
 # The filters that several commands have.
@@ -86,7 +73,9 @@ def print_result(context: Context, result: Result) -> None:
             context.stdout.write("\t".join(format_cell(cell) for cell in row) + "\n")
         return
     if context.is_terminal:
-        lines = [break_line(line, context.width) for line in lines]
+        # An id that is broken over two lines is hard to read and to copy.
+        width = context.width
+        lines = [DETAILS.sub(r"\n  \1", line) if len(line) > width else line for line in lines]
     if result.highlight and has_colors(context):
         lines = highlight_words(lines, result.highlight)
     text = "".join(f"{line}\n" for line in lines)
@@ -96,12 +85,6 @@ def print_result(context: Context, result: Result) -> None:
         show_in_pager(context, text)
     else:
         context.stdout.write(text)
-
-
-def break_line(line: str, width: int) -> str:
-    """Return a line with its details, such as an id, in a line of their own if it is long."""
-    # An id that is broken over two lines is hard to read and to copy.
-    return DETAILS.sub(r"\n  \1", line) if len(line) > width else line
 
 
 def print_message(context: Context, message: str, prefix: str = "mem: ") -> None:
@@ -311,7 +294,8 @@ def suggest(
     """Return a hint: the known name that is meant, or another text."""
     import difflib
 
-    close = difflib.get_close_matches(OTHER_NAMES.get(name, name), known, 1, cutoff)
+    meant = table("shell.toml")["other_names"].get(name, name)
+    close = difflib.get_close_matches(meant, known, 1, cutoff)
     return f"did you mean: {before}{close[0]}" if close else otherwise
 
 

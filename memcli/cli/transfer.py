@@ -17,7 +17,7 @@ from ..api import (
     open_existing,
     open_target,
 )
-from ..formats import CONTROL, SOURCES, count_noun, cut_middle, get_body
+from ..formats import SOURCES, count_noun, cut_middle, get_body, read_tags
 from ..index import Index, open_index
 from ..store import MARK, METADATA, replace_whole
 from ..transfer.export import (
@@ -44,7 +44,6 @@ from .terminal import (
     explain_place,
     is_interactive,
 )
-from .write import split_list
 
 EXPORT_FIELDS = ("path", "format", "exported", "masked")
 IMPORT_FIELDS = ("format", "imported", "unchanged", "held", "rejected", "commands")
@@ -92,7 +91,7 @@ def run_export(
       mem export --type preference > preferences.jsonl
     """
     name = choose_format(file, format_)
-    selection = Selection([item.lower() for item in type_], split_list(tag), all_)
+    selection = Selection([item.lower() for item in type_], read_tags(",".join(tag)), all_)
     workspace = open_existing(context)
     index = open_index(workspace)
     is_document = name == "markdown" and file.endswith((".md", "-"))
@@ -267,7 +266,7 @@ def run_import(
         workspace,
         source,
         format_name=format_,
-        selection=Selection([item.lower() for item in type_], split_list(tag)),
+        selection=Selection([item.lower() for item in type_], read_tags(",".join(tag))),
         is_dry_run=dry_run,
     )
     data = {name: getattr(result, name) for name in IMPORT_FIELDS}
@@ -289,8 +288,7 @@ def describe_rejection(item: Rejection) -> str:
     names = [item.place]
     if item.path and item.place not in item.path:
         names.append(item.path)
-    plain = [CONTROL.sub("?", name.replace("\n", "?")) for name in names]
-    short = [cut_middle(name, 60, 30, "…") for name in plain]
+    short = [cut_middle(name.replace("\n", "?"), 60, 30, "…") for name in names]
     return f"not imported: {': '.join(short)}: {item.reason}"
 
 

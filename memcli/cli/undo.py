@@ -177,13 +177,10 @@ def run_history(
 def choose_record(records: list[Record], undone: set[int], number: int, redo: bool) -> Record:
     """Return the command to revert."""
     if number:
+        nothing = f"no command {number} in the undo log"
         chosen = [record for record in records if record.number == number]
-        if not chosen:
-            raise NotFoundError(f"no command {number} in the undo log", LIST_COMMANDS)
-        if chosen[0].command == "sync":
-            problem = f"cannot undo {number} (sync): other machines have its memories too"
-            raise RejectedError(problem, "to hide a memory that it brought: mem forget ID")
     elif redo:
+        nothing = "nothing to redo"
         # An undo of an undo is a redo already, so it is not redone.
         undos = {record.number for record in records if record.undoes}
         chosen = [
@@ -191,33 +188,27 @@ def choose_record(records: list[Record], undone: set[int], number: int, redo: bo
             for record in records
             if record.undoes and record.undoes not in undos and record.number not in undone
         ]
-        if not chosen:
-            raise NotFoundError("nothing to redo", LIST_COMMANDS)
     else:
+        nothing = "nothing to undo"
         chosen = [
             record
             for record in records
             if not record.undoes and record.number not in undone and record.actor != "hook"
         ]
-        if not chosen:
-            raise NotFoundError("nothing to undo", LIST_COMMANDS)
-        # Reverting an older command instead would surprise, and its text may be purged too.
-        if chosen[-1].is_purge:
-            raise explain_purge(chosen)
-    return chosen[-1]
-
-
-def explain_purge(records: list[Record]) -> RejectedError:
-    """Return the error that names the next command to undo.
-
-    A purge deletes its text from the records of earlier commands, which then cannot be undone.
-    """
-    older = [record.number for record in records if not record.is_purge]
-    next_number = older[-1] if older else 0
-    blocked = [record for record in reversed(records) if record.number > next_number]
-    names = ", ".join(f"{record.number} ({record.command})" for record in blocked)
-    hint = f"undo an older command: mem undo {next_number}" if older else ""
-    return RejectedError(f"cannot undo {names}: a purge deleted the text", hint)
+    if not chosen:
+        raise NotFoundError(nothing, LIST_COMMANDS)
+    record = chosen[-1]
+    if number and record.command == "sync":
+        problem = f"cannot undo {number} (sync): other machines have its memories too"
+        raise RejectedError(problem, "to hide a memory that it brought: mem forget ID")
+    # Reverting an older command instead would surprise. A purge deletes its text from the records
+    # of earlier commands, which then cannot be undone either.
+    if record.is_purge and not number:
+        older = [item.number for item in chosen if not item.is_purge]
+        hint = f"undo an older command: mem undo {older[-1]}" if older else ""
+        problem = f"cannot undo {record.number} ({record.command}): a purge deleted the text"
+        raise RejectedError(problem, hint)
+    return record
 
 
 def list_commands(workspace: Workspace, records: list[Record], undone: set[int]) -> Result:

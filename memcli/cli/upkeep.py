@@ -47,9 +47,7 @@ def run_tend(
             items.append(
                 {
                     "workspace": str(workspace.root),
-                    "step": result.step,
-                    "text": result.text,
-                    "count": result.count,
+                    **vars(result),
                     "error": result.error is not None,
                 }
             )
@@ -146,12 +144,11 @@ def run_promote(
     if remove and auto:
         raise UsageError("name the memories whose lines to remove")
     workspace = open_existing(context, names)
-    check_trusted(workspace)
     if remove:
         done = remove_lines(workspace, names)
     else:
         done = prepare_lines(workspace, names, auto=auto, is_said_by_user=context.is_terminal)
-    if done.changes and not dry_run:
+    if not dry_run:
         commit_promotion(workspace, done, verb="remove: " if remove else "")
     label = "Removed from MEMORY.md" if remove else "Promoted"
     if dry_run:

@@ -19,7 +19,7 @@ from ..api import (
     open_existing,
     open_target,
 )
-from ..formats import SOURCES, TYPES, format_note, get_content, shorten
+from ..formats import SOURCES, TYPES, format_note, get_content, read_tags, shorten
 from ..index import Filter, check_type, open_index, parse_expiry
 from ..reconcile import (
     Draft,
@@ -40,10 +40,8 @@ from ..search.names import get_entry, grep
 from ..store import Append, Commit, Workspace, commit_one, read_file
 from .terminal import Result, explain_place, is_interactive, read_input, require_yes, run_editor
 
-WRITE_FIELDS = (
-    *("action", "id", "short_id", "path", "text", "type"),
-    *("strength", "related", "undo"),
-)
+OUTCOME_FIELDS = ("action", "id", "short_id", "path", "text")
+WRITE_FIELDS = (*OUTCOME_FIELDS, "type", "strength", "related", "undo")
 LABELS = {
     "saved": "Saved",
     "restored": "Restored",
@@ -55,10 +53,7 @@ LABELS = {
 HELD = "it resembles a forgotten memory, so it is in the inbox: mem review"
 EDIT_FIELDS = ("path", "id", "text", "undo")
 NOTE_FIELDS = ("path", "text", "undo")
-FORGET_FIELDS = (
-    *("action", "id", "short_id", "path", "text"),
-    *("memories", "other_files", "git_commits", "undo"),
-)
+FORGET_FIELDS = (*OUTCOME_FIELDS, "memories", "other_files", "git_commits", "undo")
 RESTORE_FIELDS = FORGET_FIELDS
 BEYOND_PURGE = "agents' own transcripts, backups and git history may still have the text"
 TEXT_STAYS = "The text stays in the file. To delete it: mem forget {} --purge"
@@ -100,11 +95,13 @@ def run_write(
     """
     workspace = open_target(context)
     body = read_input(context) if text == "-" else text
-    chosen = choose_source(context, source)
+    # On a terminal somebody types, and elsewhere an agent may be wrong.
+    chosen = source or ("user" if context.is_terminal else "inferred")
+    check_choice("source", chosen, SOURCES)
     fields: dict[str, Any] = {
         "type": check_type(type_),
         "title": title,
-        "tags": split_list(tag),
+        "tags": read_tags(",".join(tag)),
         "key": key,
         "expires_at": parse_expiry(expires, workspace),
         "pinned": pinned,
@@ -234,19 +231,6 @@ def add_secret_hint(error: MemError) -> MemError:
     return error
 
 
-def choose_source(context: Context, source: str) -> str:
-    """Return the source: the user at a terminal, otherwise an agent that may be wrong."""
-    source = source or ("user" if context.is_terminal else "inferred")
-    check_choice("source", source, SOURCES)
-    return source
-
-
-def split_list(values: list[str]) -> tuple[str, ...]:
-    # Obsidian's users write a tag as `#infra`.
-    items = [item.strip().lstrip("#") for value in values for item in value.split(",")]
-    return tuple(dict.fromkeys(item for item in items if item))
-
-
 def is_existing(workspace: Workspace, path: str) -> bool:
     name = path if path.endswith(".md") else f"{path}.md"
     return read_file(workspace, f"{workspace.entries_folder}{name}") is not None
@@ -278,7 +262,7 @@ def render_outcome(context: Context, outcome: Outcome, messages: list[str]) -> R
 
 
 def render_edit(outcome: Outcome) -> Result:
-    data = {"path": outcome.path, "id": outcome.id, "text": outcome.text, "undo": outcome.undo}
+    data = {name: getattr(outcome, name) for name in EDIT_FIELDS}
     short_id = f"  ({outcome.short_id})" if outcome.short_id else ""
     label = "Unchanged" if outcome.action == "unchanged" else "Saved"
     return Result(data, [f"{label}: {outcome.text}{short_id}"])
@@ -436,7 +420,7 @@ def render_outcomes(done: ForgetResult, lines: list[str], data: dict[str, Any]) 
     errors = [f"{item.short_id}: {item.error.message}" for item in done.outcomes if item.error]
     messages = [*done.result.messages, *errors]
     memories = [
-        {name: getattr(outcome, name) for name in FORGET_FIELDS[:5]} for outcome in done.outcomes
+        {name: getattr(outcome, name) for name in OUTCOME_FIELDS} for outcome in done.outcomes
     ]
     rows = [[item["action"], item["id"], item["path"], item["text"]] for item in memories]
     data = {"memories": memories, "undo": done.result.number, **data}

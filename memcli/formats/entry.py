@@ -102,6 +102,7 @@ def read_list(value: Any) -> tuple[str, ...]:
 
 
 def read_tags(value: Any) -> tuple[str, ...]:
+    # Obsidian's users write a tag as `#infra`.
     tags = [tag.lstrip("#") for tag in read_list(value)]
     return tuple(dict.fromkeys(tag for tag in tags if tag))
 
@@ -252,6 +253,9 @@ class Entry:
     @property
     def summary(self) -> str:
         """The memory in one line."""
+        # Many notes start with the same heading, such as "## Summary", or with a task.
+        if self.title and self.body.startswith(("##", "- [")):
+            return self.title
         return summarize(self.body) or self.title or "(empty)"
 
 

@@ -93,7 +93,11 @@ def find_problems(workspace: Workspace) -> list[Finding]:
 def find_known_problems(index: Index) -> Iterator[Finding]:
     """Yield the problems that are known without reading a file again."""
     workspace = index.workspace
-    yield from find_shared_ids(index)
+    for path, entry_id in index.run(
+        "select path, id from entries join files using(file) where id in"
+        " (select id from entries group by id having count(*) > 1)"
+    ):
+        yield Finding(path, 1, f"another file has the id {entry_id} too")
     for path, problem in index.list_problems():
         yield Finding(path, problem.line, problem.reason)
     for setting in workspace.settings.problems:
@@ -256,14 +260,6 @@ def find_session_fixes(workspace: Workspace) -> list[Fix]:
             if changes:
                 fixes.append(Fix(path, "an incomplete line", line, changes))
     return fixes
-
-
-def find_shared_ids(index: Index) -> Iterator[Finding]:
-    for path, entry_id in index.run(
-        "select path, id from entries join files using(file) where id in"
-        " (select id from entries group by id having count(*) > 1)"
-    ):
-        yield Finding(path, 1, f"another file has the id {entry_id} too")
 
 
 def list_unindexed_files(workspace: Workspace) -> list[str]:

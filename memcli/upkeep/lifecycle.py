@@ -216,7 +216,8 @@ def find_promotable(workspace: Workspace) -> list[IndexedEntry]:
     page = read_page(workspace) or ""
     ids = find_removed_ids(index).union(find_promoted_lines(page))
     # A person may have written the same sentence into the page.
-    texts = {build_words_digest(line) for line in list_statements(page)}
+    lines = [line.strip().removeprefix("- ") for line in strip_comments(page).splitlines()]
+    texts = set(map(build_words_digest, lines))
     entries = []
     for entry in index.list_managed_entries():
         text = build_words_digest(entry.summary)
@@ -245,11 +246,6 @@ def find_removed_ids(index: Index) -> set[str]:
 def read_metadata(index: Index, path: str) -> dict[str, Any]:
     metadata = index.read_fields(path).get("metadata")
     return metadata if isinstance(metadata, dict) else {}
-
-
-def list_statements(page: str) -> list[str]:
-    """Return the lines of a page as memories would say them."""
-    return [line.strip().removeprefix("- ") for line in strip_comments(page).splitlines()]
 
 
 def find_obstacle(workspace: Workspace, entry: IndexedEntry) -> str:
@@ -287,10 +283,8 @@ def promote(
     workspace: Workspace, names: Sequence[str], *, auto: bool = False, is_said_by_user: bool = False
 ) -> Promotion:
     """Add lines for the named memories and, with `auto`, for all confirmed ones."""
-    check_trusted(workspace)
     done = prepare_lines(workspace, names, auto=auto, is_said_by_user=is_said_by_user)
-    if done.changes:
-        commit_promotion(workspace, done)
+    commit_promotion(workspace, done)
     return done
 
 
@@ -298,6 +292,7 @@ def prepare_lines(
     workspace: Workspace, names: Sequence[str], *, auto: bool = False, is_said_by_user: bool = False
 ) -> Promotion:
     """Prepare lines for the named memories and, with `auto`, for all confirmed ones."""
+    check_trusted(workspace)
     index = open_index(workspace)
     text = read_page(workspace)
     done = Promotion()
@@ -354,6 +349,7 @@ def check_promotable(workspace: Workspace, entry: IndexedEntry, *, is_said_by_us
 
 def remove_lines(workspace: Workspace, names: Sequence[str]) -> Promotion:
     """Prepare the removal of the lines of the named memories."""
+    check_trusted(workspace)
     index = open_index(workspace)
     text = read_page(workspace)
     page = text or ""
@@ -389,10 +385,11 @@ def set_promotable(
 def commit_promotion(
     workspace: Workspace, done: Promotion, *, actor: str = "person", verb: str = ""
 ) -> None:
-    """Write the prepared changes. Raises the error of the gate that rejects them."""
-    texts = [entry.summary for entry in done.entries]
-    summary = verb + summarize_texts(texts, "memory")
-    done.result = commit_one(workspace, "promote", done.changes, summary=summary, actor=actor)
+    """Write the prepared changes, if any. Raises the error of the gate that rejects them."""
+    if done.changes:
+        texts = [entry.summary for entry in done.entries]
+        summary = verb + summarize_texts(texts, "memory")
+        done.result = commit_one(workspace, "promote", done.changes, summary=summary, actor=actor)
 
 
 def find_outdated_lines(workspace: Workspace) -> list[OutdatedLine]:

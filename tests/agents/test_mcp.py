@@ -148,7 +148,7 @@ def test_what_an_agent_writes_is_found_read_changed_and_forgotten(tmp_path: Path
         ("memory_search", {"query": ""}, "the query is empty"),
         ("memory_search", {"query": 5}, "type string"),
         ("memory_search", {"query": "x", "limit": "many"}, "not negative"),
-        ("memory_search", {"query": "x", "tags": [5]}, "type array"),
+        ("memory_search", {"query": "x", "tags": [{}]}, "type array"),
         ("memory_read", {"path": "../../etc/passwd"}, "no memory"),
         ("memory_write", {"content": f"The token is {SECRET}"}, "GitHub token"),
         ("memory_write", {"content": "x y", "path": "../../outside"}, "outside"),
