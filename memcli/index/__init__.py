@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .reader import SECRET_NAME, ForgottenTexts, ParsedFile, parse_file, read_entry_file
     from .refresh import Progress
     from .scan import list_all_files, read_ignored_patterns, remove_leftovers, scan_workspace
-    from .settled import is_settled
+    from .settled import is_same_file
     from .words import (
         UNSPACED,
         find_content_words,
@@ -51,7 +51,7 @@ __getattr__ = import_lazily(
         "reader": "SECRET_NAME ForgottenTexts ParsedFile parse_file read_entry_file",
         "refresh": "Progress",
         "scan": "list_all_files read_ignored_patterns remove_leftovers scan_workspace",
-        "settled": "is_settled",
+        "settled": "is_same_file",
         "words": (
             "UNSPACED find_content_words find_spellings get_stop_words "
             "is_one_edit_apart split_query"

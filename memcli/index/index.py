@@ -21,7 +21,7 @@ from .database import (
     open_database,
 )
 from .refresh import Progress, refresh
-from .settled import RACY_NANOSECONDS, is_settled
+from .settled import RACY_NANOSECONDS, is_same_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -146,11 +146,11 @@ class Index:
     ) -> int:
         """Embed texts that have no vector yet. Return how many are left."""
         missing = "vector is null" if with_sessions else "vector is null and kind <> 'session'"
-        if not self.run(f"select 1 from chunks where {missing} limit 1").fetchone():
+        pending = self.run(f"select count(*) from chunks where {missing}").fetchone()[0]
+        if not pending:
             return 0
         from .model import embed_missing
 
-        pending = self.run(f"select count(*) from chunks where {missing}").fetchone()[0]
         # Opening the model for bulk work takes 200 ms more, which a few texts do not repay.
         embedder = self.get_embedder(is_bulk=seconds is None or pending > 200)
         try:
@@ -256,16 +256,14 @@ class Index:
         if not folders or is_ignored(self.workspace.settings["index.exclude"], path):
             return False
         row = self.run(
-            "select mtime, ctime, size, inode, noted from files where path = ?", (path,)
+            "select noted, mtime, ctime, size, inode from files where path = ?", (path,)
         ).fetchone()
         try:
             if any(os.stat(root + name).st_mtime_ns != moment for name, moment in folders.items()):
                 return False
-            status = os.lstat(root + path)
         except OSError:
             return False
-        stat = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
-        return row is not None and row[:4] == stat and is_settled(stat, row[4])
+        return row is not None and is_same_file(root + path, row)
 
     def count_tags(self) -> dict[str, int]:
         """Return how many active entries have each tag."""
@@ -275,16 +273,15 @@ class Index:
         )
         return dict(rows)
 
-    def list_problems(self) -> list[tuple[str, Problem]]:
-        rows = self.run("select path, line, reason from problems order by path, line")
+    def list_problems(self, where: str = "1") -> list[tuple[str, Problem]]:
+        rows = self.run(
+            f"select path, line, reason, code from problems where {where} order by path, line"
+        )
         return [(path, Problem(*problem)) for path, *problem in rows]
 
     def list_unread(self) -> list[tuple[str, Problem]]:
         """Return the files that searches and lists leave out."""
-        rows = self.run(
-            "select path, line, reason, code from problems where code in ('unread', 'conflict')"
-        )
-        return [(path, Problem(*problem)) for path, *problem in rows]
+        return self.list_problems("code in ('unread', 'conflict')")
 
     def describe_unread(self) -> list[str]:
         """Return a message that names the files which could not be read."""

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from stat import S_ISREG
 
 from ..formats import (
@@ -161,27 +162,15 @@ def read_bytes(workspace: Workspace, path: str) -> tuple[bytes, Stat]:
         descriptor = os.open(
             f"{workspace.root}/{path}", os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
         )
-        try:
+        with open(descriptor, "rb") as file:
             before = os.fstat(descriptor)
             if not S_ISREG(before.st_mode):
                 raise OSError(0, "not a regular file")
-            data = read_all(descriptor, before.st_size)
+            # One byte more shows that a file is too large.
+            data = file.read(min(before.st_size, LARGEST) + 1)
             if get_stat(os.fstat(descriptor)) == get_stat(before):
                 return data, get_stat(before)
-        finally:
-            os.close(descriptor)
     return data, (0, 0, 0, 0)
-
-
-def read_all(descriptor: int, size: int) -> bytes:
-    # One byte more than expected shows that the file grew.
-    data = os.read(descriptor, min(size, LARGEST) + 1)
-    while len(data) != size and len(data) <= LARGEST:
-        more = os.read(descriptor, LARGEST + 1 - len(data))
-        if not more:
-            break
-        data += more
-    return data
 
 
 def parse_file(
@@ -361,9 +350,7 @@ def read_session(
         lines[item.line - 1] = f"{item.speaker}: {' '.join(said.splitlines())}"
         messages.append(item)
     parsed.text = "\n".join(lines)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line) + 1)
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
     previous: Message | None = None
     for message in messages:
         start, end = starts[message.line - 1], starts[message.line] - 1

@@ -154,14 +154,14 @@ def list_folder(workspace: Workspace, root: str, inside: str, listing: Listing) 
 def note_link(workspace: Workspace, root: str, path: str, listing: Listing) -> None:
     """Report a link that might lead to memories. No link is followed."""
     target = os.path.realpath(f"{root}/{path}")
-    is_inside = target.startswith(f"{os.path.realpath(root)}/")
+    leads_out = not is_inside(root, path)
     if os.path.isdir(target):
-        if not is_inside and (workspace.is_vault or path.startswith(("entries/", "notes/"))):
+        if leads_out and (workspace.is_vault or path.startswith(("entries/", "notes/"))):
             listing.problems[path] = "a symbolic link to a folder outside: not followed"
     elif workspace.get_kind(path):
         reason = "to a file outside" if os.path.exists(target) else "to nothing"
         # A link inside the workspace leads to a file that is listed anyway.
-        if not is_inside or not os.path.exists(target):
+        if leads_out or not os.path.exists(target):
             listing.problems[path] = f"a symbolic link {reason}: not followed"
 
 

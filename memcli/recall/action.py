@@ -143,13 +143,8 @@ def rate_rules(find: Find, steps: Sequence[Step], folder: str) -> Iterator[Rated
 
 def prepare_rules(memories: Sequence[Memory]) -> tuple[list[Rule], Counter[str]]:
     """Return memories as rules, and how many of them have each stem."""
-    rules = []
-    counts: Counter[str] = Counter()
-    for memory in memories:
-        rule = Rule(memory.text, memory.type, memory.files)
-        rules.append(rule)
-        counts.update(rule.stems)
-    return rules, counts
+    rules = [Rule(memory.text, memory.type, memory.files) for memory in memories]
+    return rules, Counter(stem for rule in rules for stem in rule.stems)
 
 
 def describe_change(memory: Memory, steps: Sequence[Step], folder: str) -> str:

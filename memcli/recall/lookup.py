@@ -29,7 +29,7 @@ from ..formats import (
     build_digest,
     count_tokens,
 )
-from ..index import is_settled
+from ..index import is_same_file
 
 FOLDER = "shown"
 # Keys of a record: when the start was shown, and the workspaces of each folder.
@@ -167,11 +167,7 @@ def load_fork(state_folder: str, session_id: str, folder: str) -> Shown:
     """
     fork = load_shown(state_folder, session_id)
     with suppress(OSError):
-        files = [
-            file for file in os.scandir(f"{state_folder}/{FOLDER}") if file.name[-5:] == ".json"
-        ]
-        files.sort(key=lambda file: file.stat().st_mtime, reverse=True)
-        for file in files:
+        for file in list_latest_files(state_folder):
             parent = load_record(file.path)
             if START_TIME in parent and folder in (parent.get(PLACES) or {}):
                 return Shown(fork.path, {**parent, "session": session_id, "tokens": 0})
@@ -181,10 +177,14 @@ def load_fork(state_folder: str, session_id: str, folder: str) -> Shown:
 def delete_old_records(state_folder: str) -> None:
     """Delete the records of all but the latest sessions."""
     with suppress(OSError):
-        files = list(os.scandir(f"{state_folder}/{FOLDER}"))
-        files.sort(key=lambda file: file.stat().st_mtime, reverse=True)
-        for file in files[MOST_RECORDS:]:
+        for file in list_latest_files(state_folder)[MOST_RECORDS:]:
             os.unlink(file.path)
+
+
+def list_latest_files(state_folder: str) -> list[os.DirEntry[str]]:
+    """Return the records and locks, the latest first."""
+    files = os.scandir(f"{state_folder}/{FOLDER}")
+    return sorted(files, key=lambda file: file.stat().st_mtime, reverse=True)
 
 
 def digest_sentences(text: str) -> list[str]:
@@ -237,8 +237,9 @@ Rate = Callable[[Find], Iterable[RatedMemory]]
 class Budget:
     """The tokens that a text may still have. Four bytes count as a token."""
 
-    def __init__(self, tokens: int) -> None:
+    def __init__(self, tokens: int, whole: "Budget | None" = None) -> None:
         self.left = tokens * BYTES_PER_TOKEN
+        self.whole = whole  # of which this one is a share
 
     def take(self, *lines: str) -> bool:
         """Take room for lines, all or none. Return whether there was enough."""
@@ -246,11 +247,13 @@ class Budget:
         if size > self.left:
             return False
         self.left -= size
+        if self.whole is not None:
+            self.whole.left -= size
         return True
 
     def split(self, share: float) -> "Budget":
-        """Return another budget with a share of these tokens, which stay in this one."""
-        return Budget(int(self.left * share) // BYTES_PER_TOKEN)
+        """Return a budget with a share of these tokens. What it takes, it takes from this one."""
+        return Budget(int(self.left * share) // BYTES_PER_TOKEN, self)
 
 
 def build_context(
@@ -319,15 +322,6 @@ def find_rules(place: Place, now: str, texts: Iterable[str], names: Iterable[str
             body = FRONTMATTER.sub("", text, count=1).strip() or title
             memories.append(Memory(path, memory_id, type_, updated_at, json.loads(files), body))
     return memories
-
-
-def is_same_file(path: str, noted: Sequence[int]) -> bool:
-    """Return whether a file has not changed since the index read it."""
-    with suppress(OSError):
-        status = os.lstat(path)
-        stat = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
-        return [*stat] == noted[1:] and is_settled(stat, noted[0])
-    return False
 
 
 def escape_text(text: str) -> str:

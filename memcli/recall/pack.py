@@ -59,12 +59,8 @@ class Pack:
 
     def render(self, form: str = "context") -> str:
         """Return the pack as text for a prompt. An empty pack is an empty string."""
-        return render_block(self.memories) if form == "block" else self.render_sections()
-
-    def count_tokens(self) -> int:
-        return count_tokens(self.render())
-
-    def render_sections(self) -> str:
+        if form == "block":
+            return render_block(self.memories)
         lines = []
         for title in SECTIONS:
             if self.sections.get(title):
@@ -73,6 +69,9 @@ class Pack:
             if layer in self.lines:
                 lines += [f"## {layer.capitalize()} Memory", *self.lines[layer], ""]
         return render_context(lines[:-1])
+
+    def count_tokens(self) -> int:
+        return count_tokens(self.render())
 
 
 def build_pack(
@@ -101,7 +100,6 @@ def build_pack(
         lines = [line for workspace in workspaces for line in source(workspace)]
         room = hard.split(SECTION_SHARES[title])
         pack.sections[title] = choose_lines(lines, shown, room, pack)
-        hard.take(*pack.sections[title])
     return pack
 
 
@@ -138,12 +136,13 @@ def choose_lines(lines: Sequence[str], shown: Shown, budget: Budget, pack: Pack)
         is_heading = HEADING.match(line)
         if not line.strip() or (shown.has(line) and not is_heading):
             continue
-        if not budget.take(line):
+        text = escape_text(line.rstrip())
+        if not budget.take(text):
             pack.left_out.append(OmittedMemory("", line, BUDGET))
             continue
         if not is_heading:
             shown.add(line)
-        chosen.append(escape_text(line.rstrip()))
+        chosen.append(text)
     # Headings alone say nothing.
     return chosen if any(not HEADING.match(line) for line in chosen) else []
 

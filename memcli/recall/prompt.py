@@ -162,8 +162,9 @@ def update_topic(workspace: Workspace, prompt: str, topic: Any) -> tuple[list[fl
     except UnavailableError:
         return [], False
     old = np.asarray(topic if isinstance(topic, list) else [], np.float32)
-    is_new = len(old) == len(vector) and float(old @ vector) < SAME_TOPIC
-    if len(old) == len(vector) and not is_new:
+    has_topic = len(old) == len(vector)
+    is_new = has_topic and float(old @ vector) < SAME_TOPIC
+    if has_topic and not is_new:
         vector = (1 - TOPIC_WEIGHT) * old + TOPIC_WEIGHT * vector
         vector = vector / (np.linalg.norm(vector) or 1.0)
     # Rounded, because each hook of the session reads and writes the record.

@@ -119,30 +119,24 @@ def build_start(
         shown.record.pop("topic", None)
         shown.record["turns"] = 0
     start = Start(has_protocol=not is_resumed)
-    budget = Budget(int(workspaces[0].settings["recall.start_tokens"]))
+    tokens = int(workspaces[0].settings["recall.start_tokens"])
+    budget = Budget(tokens)
     budget.take(OPENING, CLOSING, "", *HEADINGS.values(), "", "", "", format_left_out(1000))
     if not is_resumed:
         budget.take(PROTOCOL, "")
     indexes = [open_index(workspace) for workspace in workspaces]
-    other_tokens = int(workspaces[0].settings["recall.start_tokens"])
-    pages = Budget(max(MOST_TOKENS - other_tokens, MOST_TOKENS // 2))
+    pages = Budget(max(MOST_TOKENS - tokens, MOST_TOKENS // 2))
     for index in indexes:
         start.lines += list_page_lines(index, shown, pages)
     outdated = {entry_id for index in indexes for entry_id in find_outdated_ids(index)}
     rules = list_rules(indexes, since)
     start.lines += choose_rules(rules, shown, budget.split(RULES_SHARE), outdated)
-    for line in start.lines:
-        if line.section == RULES:
-            budget.take(line.text)
     if not is_subagent:
         session = str(shown.record.get("session", ""))
         # A prompt of this session says nothing about where the last one stopped.
         own = name_session(session) if session and is_first else ""
         stopped = budget.split(STOPPED_SHARE)
         start.lines += describe_last_stop(indexes, shown, stopped, since, own)
-    for line in start.lines:
-        if line.section == STOPPED:
-            budget.take(line.text)
     recent = list_recent_entries(indexes, since)
     start.lines += choose_recent(recent, shown, budget, outdated)
     if not is_resumed:
@@ -210,16 +204,16 @@ def list_rules(indexes: Sequence[Index], since: str) -> list[tuple[Index, Indexe
     # A stranger's clone must not give orders. Its memories can still come with a prompt.
     condition = f"({RULE}) and source <> 'repository'"
     rules = list_for_project(indexes, condition, since, MOST_RULES)
-    # Python's sort keeps this order for rules that the second sort does not tell apart.
-    rules.sort(key=lambda item: item[1].updated_at, reverse=True)
     # A preference is a matter of taste; a broken constraint costs something.
     rules.sort(
         key=lambda item: (
-            not item[1].pinned,
-            item[1].type not in STRICT,
-            -item[1].trust,
-            -item[1].strength,
-        )
+            item[1].pinned,
+            item[1].type in STRICT,
+            item[1].trust,
+            item[1].strength,
+            item[1].updated_at,
+        ),
+        reverse=True,
     )
     return rules
 
@@ -249,9 +243,9 @@ def choose_rules(
             continue
         body = " ".join(split_sentences(read_body(index, entry.path))) or entry.summary
         text = get_new_sentences(cut_at_sentence(body, RULE_LENGTH), shown)
-        marks = [entry.source if entry.source != "user" else ""]
-        marks.append(OUTDATED if entry.conflicts_with or entry.id in outdated else "")
-        line = format_line(text, marks)
+        origin = entry.source if entry.source != "user" else ""
+        is_outdated = entry.conflicts_with or entry.id in outdated
+        line = format_line(text, origin, OUTDATED if is_outdated else "")
         # The rest of a long rule may still come with a prompt.
         is_whole = len(body) <= RULE_LENGTH
         if not text and is_whole:
@@ -263,7 +257,7 @@ def choose_rules(
     return lines
 
 
-def format_line(text: str, marks: Sequence[str] = ()) -> str:
+def format_line(text: str, *marks: str) -> str:
     listed = ", ".join(mark for mark in marks if mark)
     return render_line(f"- {text} ({listed})" if listed else f"- {text}")
 
@@ -351,9 +345,9 @@ def choose_recent(
         if entry.id in shown.ids or len(entry.summary) < SHORTEST_SENTENCE:
             continue
         text = get_new_sentences(entry.summary, shown)
-        is_outdated = bool(entry.conflicts_with) or entry.id in outdated
         origin = entry.source if entry.source == "repository" else ""
-        line = format_line(text, [origin, OUTDATED if is_outdated else ""])
+        is_outdated = entry.conflicts_with or entry.id in outdated
+        line = format_line(text, origin, OUTDATED if is_outdated else "")
         if text and budget.take(line):
             is_whole = read_body(index, entry.path).split() == entry.summary.split()
             shown.add(text, entry.id if is_whole else "")

@@ -88,11 +88,11 @@ def read_body(index: Index, path: str) -> str:
 def read_passage(index: Index, path: str, line: int, anchor: str) -> str:
     """Return the passage of a page, note, record or conversation."""
     row = index.run(
-        "select file, start, stop from chunks join files using(file)"
-        " where path = ? and line = ? and anchor = ?",
+        "select substr(text, start + 1, stop - start) from chunks join files using(file)"
+        " join texts using(file) where path = ? and line = ? and anchor = ?",
         (path, line, anchor),
     ).fetchone()
-    return read_passages(index.database, [(row[0], "", row[1], row[2])])[0] if row else ""
+    return row[0] if row else ""
 
 
 def describe_changed_files(

@@ -74,12 +74,13 @@ def look_up_terms(index: Index, query: str) -> list[Term]:
     """
     terms = []
     for word, count in split_query(query).items():
-        counts = count_word(index, find_spellings(word))
+        spellings = find_spellings(word)
+        counts = count_word(index, spellings)
         similar: tuple[str, ...] = ()
         # Only for unknown words: a known word must not bring its lookalikes.
         if not counts:
             # Käsekuchen is also indexed as kaesekuchen, and `käse` has the stem kase.
-            similar = find_similar_words(index, find_spellings(word)[-1])
+            similar = find_similar_words(index, spellings[-1])
             similar_counts = count_word(index, list(similar))
             counts = {chunk: SIMILAR_COUNT * number for chunk, number in similar_counts.items()}
         terms.append(Term(word, count, counts, similar))
