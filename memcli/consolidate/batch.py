@@ -134,13 +134,10 @@ def find_due_messages(
     failed = find_position(pending, str(session.other.get(FALLBACK_TO) or ""))
     if failed is not None:
         return pending[: failed + 1]
-    if len(spoken) < int(workspace.settings["consolidate.messages"]):
-        return []
     keep = int(workspace.settings["consolidate.keep"])
-    if len(spoken) <= keep:
+    if len(spoken) < max(int(workspace.settings["consolidate.messages"]), keep + 1):
         return []
-    last = spoken[-keep - 1] if keep else spoken[-1]
-    return pending[: last.line]
+    return pending[: spoken[-keep - 1].line]
 
 
 @dataclass
@@ -162,7 +159,7 @@ class Batch:
 
     def get_moment(self, now: datetime) -> datetime:
         """Return when the last message was said. Nothing was said in the future."""
-        moments = [parse_time(item.timestamp) for item in self.messages if item.timestamp]
+        moments = [parse_time(item.timestamp) for item in self.messages]
         known = [moment for moment in moments if moment is not None]
         return min(known[-1], now) if known else now
 
@@ -207,7 +204,7 @@ def cut_items(items: Sequence[Message], most: int) -> Iterator[list[Message]]:
     for item in items:
         # 40 for its start in the prompt: `#12 [2026-11-28 14:05] assistant: `
         length = min(len(item.text), LONGEST_MESSAGE) + 40
-        moment = parse_time(item.timestamp) if item.timestamp else None
+        moment = parse_time(item.timestamp)
         is_resumed = bool(previous and moment and moment - previous > LONG_PAUSE)
         # An agent can work for hours without a message of the user. Then it is cut anywhere.
         is_full = size + length > most and (item.speaker == "user" or size + length > 1.5 * most)
@@ -285,7 +282,7 @@ def is_behind_cursor(index: Index, session: Session, path: str, line: int) -> bo
 
 def get_said_at(message: Message, now: datetime) -> str:
     """Return when a message was said, as drafts store it. Empty if unknown."""
-    moment = parse_time(message.timestamp) if message.timestamp else None
+    moment = parse_time(message.timestamp)
     return format_time(min(moment, now)) if moment else ""
 
 

@@ -38,10 +38,11 @@ from ..store import (
     Workspace,
     change_metadata,
     commit,
-    count_events,
     find_sessions_folder,
     read_file,
     read_session,
+    read_small_text,
+    recount_events,
     save_private,
 )
 from .batch import choose_project
@@ -171,11 +172,12 @@ def find_cut(text: str, keep_tokens: int) -> Cut:
     """Cut a session so that its latest tokens stay, preferably where the user speaks."""
     lines = split_lines(text)
     parsed = [parse_event(line) for line in lines]
-    tokens = 0
     first = len(lines)
-    while first and tokens + count_tokens(lines[first - 1]) <= keep_tokens:
+    for line in reversed(lines):
+        keep_tokens -= count_tokens(line)
+        if keep_tokens < 0:
+            break
         first -= 1
-        tokens += count_tokens(lines[first])
     for number in range(first, len(lines)):
         event = parsed[number]
         if event is not None and (event.get("role") or event.get("type")) == "user":
@@ -216,9 +218,7 @@ def build_groups(
         raise ChangedError(f"{name} was changed meanwhile", "run the command again")
     after = json.dumps(event) + "\n" + text[len(head) :]
     session = read_session(workspace, name, text=text)
-    session.message_count = session.token_count = 0
-    count_events(session, [item for line in after.split("\n") if (item := parse_event(line))])
-    session.size = len(after.encode("utf-8", "surrogateescape"))
+    recount_events(session, after)
     yield ChangeGroup(
         [
             Append(f"{folder}/{ARCHIVE}", head if head.endswith("\n") else f"{head}\n"),
@@ -235,7 +235,12 @@ def build_history_text(messages: Sequence[Message]) -> str:
     budget = min(max(SHARE * size, SHORTEST_RECORD), LONGEST_RECORD)
     chosen = []
     known: list[set[str]] = []
-    for sentence in sorted(score_sentences(messages), key=rank_sentence):
+    sentences = sorted(
+        score_sentences(messages),
+        # A long sentence says more than a short one, but takes the place of several.
+        key=lambda sentence: (-sentence.score / sentence.get_size() ** 0.5, sentence.position),
+    )
+    for sentence in sentences:
         if budget < SHORTEST_SENTENCE:
             break
         words = find_content(sentence.text)
@@ -246,11 +251,6 @@ def build_history_text(messages: Sequence[Message]) -> str:
             known.append(words)
     chosen.sort(key=lambda sentence: sentence.position)
     return " ".join(sentence.text for sentence in chosen)
-
-
-def rank_sentence(sentence: ScoredSentence) -> tuple[float, int]:
-    # A long sentence says more than a short one, but takes the place of several.
-    return -sentence.score / sentence.get_size() ** 0.5, sentence.position
 
 
 def score_sentences(messages: Sequence[Message]) -> Iterator[ScoredSentence]:
@@ -273,7 +273,7 @@ def score_sentences(messages: Sequence[Message]) -> Iterator[ScoredSentence]:
     for message in messages:
         is_user = message.speaker != "assistant"
         was_asked, is_asked = is_asked, False
-        stated = statements.get(message.id, []) if is_user else []
+        stated = statements.get(message.id, [])
         for number, sentence in enumerate(find_own_sentences(message.text)):
             position += 1
             _, body = split_opening(sentence.text)
@@ -339,35 +339,26 @@ def shorten_page(workspace: Workspace, *, actor: str = "person") -> str:
         answer = ask(workspace, f"{PAGE_PROMPT.format(limit=limit)}\n\n{text}")
     except LlmError as error:
         return f"{workspace.page_path} was not shortened: {error.message}"
-    change = build_page_change(workspace, answer, text)
-    if isinstance(change, str):
-        # Otherwise each run would pay for the same failure again.
-        record_attempt(workspace, text)
-        return f"{workspace.page_path} was not shortened: {change}"
-    done = commit(
-        workspace, "consolidate", [ChangeGroup([change])], summary="shorter page", actor=actor
-    )
-    if done.rejected:
-        return f"{workspace.page_path} was not shortened: {done.rejected[0][1].message}"
-    size = len((change.after or "").encode("utf-8", "replace"))
-    return f"shortened {workspace.page_path} to {size:,} bytes (mem undo {done.number})"
-
-
-def build_page_change(workspace: Workspace, answer: str, before: str) -> Replace | str:
-    """Return the change to a shorter page, or the reason why it is refused."""
     fenced = FENCE.match(answer)
     after = (fenced[1] if fenced else answer).strip("\n") + "\n"
     # Models end lines with a line feed alone.
-    if "\r\n" in before:
+    if "\r\n" in text:
         after = after.replace("\r\n", "\n").replace("\n", "\r\n")
-    reason = find_loss(before, after)
-    return reason or Replace(workspace.page_path, before, after)
+    reason = find_loss(text, after)
+    if reason:
+        # Otherwise each run would pay for the same failure again.
+        record_attempt(workspace, text)
+        return f"{workspace.page_path} was not shortened: {reason}"
+    group = ChangeGroup([Replace(workspace.page_path, text, after)])
+    done = commit(workspace, "consolidate", [group], summary="shorter page", actor=actor)
+    if done.rejected:
+        return f"{workspace.page_path} was not shortened: {done.rejected[0][1].message}"
+    size = len(after.encode("utf-8", "replace"))
+    return f"shortened {workspace.page_path} to {size:,} bytes (mem undo {done.number})"
 
 
 def find_loss(before: str, after: str) -> str:
     """Return the loss of a shorter page as a reason, or an empty string."""
-    if find_conflict_line(before) is not None:
-        return "it has a conflict marker"
     if len(after.encode("utf-8", "replace")) >= len(before.encode("utf-8", "replace")):
         return "the new text is not shorter"
     if find_promoted_lines(before) != find_promoted_lines(after):
@@ -385,9 +376,7 @@ def has_failed_before(workspace: Workspace, text: str) -> bool:
     """Return whether a model has failed to shorten this page before."""
     folder = workspace.machine.folder
     digest = build_digest(text.encode("utf-8", "replace"))
-    with suppress(OSError):
-        return folder is not None and (folder / TRIED).read_text("ascii") == digest
-    return False
+    return folder is not None and read_small_text(folder / TRIED) == digest
 
 
 def record_attempt(workspace: Workspace, text: str) -> None:

@@ -92,20 +92,17 @@ def find_due_sessions(workspace: Workspace, *, is_forced: bool = False) -> list[
     A session is due if it has many pending messages, has ended, was idle for long, or if a language
     model failed on it.
     """
-    sessions = sorted(list_sessions(workspace), key=get_order)
+    sessions = sorted(
+        list_sessions(workspace),
+        # The earliest first, because a fork repeats messages of an earlier one. The ones on which a
+        # language model failed come last, so that they do not delay another one.
+        key=lambda session: (FALLBACK_TO in session.other, session.created_at, session.id),
+    )
     return [
         session
         for session in sessions
         if find_due_messages(workspace, session, is_forced=is_forced)
     ]
-
-
-def get_order(session: Session) -> tuple[bool, str, str]:
-    """Order sessions: the earliest first, because a fork repeats messages of an earlier one.
-
-    Sessions on which a language model failed come last, so that they do not delay another one.
-    """
-    return (FALLBACK_TO in session.other, session.created_at, session.id)
 
 
 def consolidate_sessions(

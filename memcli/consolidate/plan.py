@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 
 from ..errors import LlmError, UnavailableError
 from ..formats import (
@@ -134,12 +135,12 @@ def format_known(entry: IndexedEntry) -> str:
 
 def format_conversation(batch: Batch, zone: tzinfo) -> str:
     """Return a conversation as numbered lines. The numbers are those of `batch.messages`."""
-    numbers = {id(message): number for number, message in enumerate(batch.messages, 1)}
+    numbers = count(1)
     lines = []
     for item in sorted([*batch.messages, *batch.tools], key=lambda item: item.line):
-        moment = parse_time(item.timestamp) if item.timestamp else None
+        moment = parse_time(item.timestamp)
         time = f"[{moment.astimezone(zone):%Y-%m-%d %H:%M}] " if moment else ""
-        number = f"#{numbers[id(item)]} " if item.speaker != TOOL else ""
+        number = f"#{next(numbers)} " if item.speaker != TOOL else ""
         text = cut_middle(item.text, LONGEST_MESSAGE // 2, LONGEST_MESSAGE // 2, "\n[…]\n")
         note = ANSWERED_NOTE if item.is_answered else ""
         lines.append(f"{number}{time}{item.speaker}{note}: {text}")
@@ -164,28 +165,26 @@ def find_known_memories(workspace: Workspace, batch: Batch) -> list[IndexedEntry
     return [entry for entry in entries if entry is not None and entry.status == "active"]
 
 
-@dataclass
-class Proposal:
+class Proposal(NamedTuple):
     """A memory that a model proposes."""
 
     text: str
-    type: str = "fact"
-    said_by: str = "inferred"
-    message: int = 0
-    key: str = ""
-    tags: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-    supersedes: str = ""
+    type: str
+    said_by: str
+    message: int  # its number in the prompt; 0 if the model names none
+    key: str
+    tags: tuple[str, ...]
+    files: tuple[str, ...]
+    supersedes: str
 
 
-@dataclass
-class Reply:
+class Reply(NamedTuple):
     """The contents of a reply."""
 
-    history: str = ""
-    memories: list[Proposal] = field(default_factory=list)
-    batch: str = ""
-    is_cut: bool = False
+    history: str
+    memories: list[Proposal]
+    batch: str
+    is_cut: bool
 
 
 def parse_reply(text: str) -> Reply:
@@ -369,7 +368,8 @@ def find_message(
     batch: Batch, proposal: Proposal, own_words: Mapping[str, str]
 ) -> tuple[Message | None, bool]:
     """Return the message of a memory, and whether its words are the user's."""
-    cited = batch.messages[proposal.message - 1 : proposal.message] if proposal.message else []
+    # For the number 0, which means none, this is empty.
+    cited = batch.messages[proposal.message - 1 : proposal.message]
     wanted = find_stems(proposal.text)
     numbers = set(NUMBER.findall(proposal.text))
     for message in [*cited, *reversed(batch.messages)]:

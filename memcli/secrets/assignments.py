@@ -13,6 +13,7 @@ from ..data import compiled
 from .token_patterns import find_wrapped_end
 from .value_classifier import (
     find_places,
+    has_both_cases,
     is_fragment,
     is_hex,
     is_jumbled,
@@ -243,8 +244,7 @@ def is_option(match: re.Match[str], name: str) -> bool:
 
 def has_mixed_case(value: str) -> bool:
     """Return whether a word has small and capital letters and a digit."""
-    has = (any(map(str.islower, value)), any(map(str.isupper, value)), any(map(str.isdigit, value)))
-    return len(value) >= 8 and all(has)
+    return len(value) >= 8 and has_both_cases(value) and any(map(str.isdigit, value))
 
 
 def has_mixed_characters(value: str) -> bool:

@@ -14,6 +14,7 @@ from ..data import compiled
 from .token_patterns import find_wrapped_end
 from .value_classifier import (
     Span,
+    has_both_cases,
     is_default_password,
     is_hex,
     is_jumbled,
@@ -209,12 +210,8 @@ def find_table_passwords(text: str, low: str) -> Iterator[Span]:
             yield *match.span(1), "password"
     for match in compiled(_ROW).finditer(text) if '","http' in low else ():
         value = match[1]
-        mixed = (
-            any(map(str.isdigit, value))
-            and any(map(str.islower, value))
-            and any(map(str.isupper, value))
-        )
-        if is_jumbled(value) or (mixed and is_password(value)):
+        is_mixed = has_both_cases(value) and any(map(str.isdigit, value))
+        if is_jumbled(value) or (is_mixed and is_password(value)):
             yield *match.span(1), "password"
     if any(sign in text for sign in ",;\t|") and any(
         name in low for name in _words_of("password_columns")

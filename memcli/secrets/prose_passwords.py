@@ -13,6 +13,7 @@ from ..data import compiled
 from .value_classifier import (
     Span,
     find_places,
+    has_both_cases,
     is_default_password,
     is_expression,
     is_jumbled,
@@ -56,15 +57,12 @@ _LONGEST_ANSWER = 120
 
 def find_prose_passwords(text: str, low: str) -> Iterator[Span]:
     """Yield the passwords in sentences. `low` is the text in lower case."""
+    spans = [*find_login_pairs(text, low), *find_unnamed_passwords(text, low)]
     for begin, end in find_announcements(low):
-        spans = [
-            find_value_before(text, begin, end),
-            *find_values_after(text, end),
-            find_passphrase(text, begin, end),
-        ]
-        yield from ((*span, "password") for span in spans if span)
-    yield from ((*span, "password") for span in find_login_pairs(text, low))
-    yield from ((*span, "password") for span in find_unnamed_passwords(text, low))
+        spans += find_value_before(text, begin, end)
+        spans += find_values_after(text, end)
+        spans += find_passphrase(text, begin, end)
+    yield from ((*span, "password") for span in spans)
 
 
 def find_announcements(low: str) -> Iterator[tuple[int, int]]:
@@ -80,20 +78,19 @@ def find_announcements(low: str) -> Iterator[tuple[int, int]]:
             yield match.span()
 
 
-def find_value_before(text: str, begin: int, end: int) -> tuple[int, int] | None:
-    """Return the span of a value before the word, as in `use … as the password`."""
+def find_value_before(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the value before the word, as in `use … as the password`."""
     start = max(0, begin - 140)
     match = _pattern("as").search(text[start:begin]) or _pattern("when").search(text[start:begin])
     if match is None:
-        return None
+        return
     is_english = match["as"].lower() in ("as", "for")
     # use 1Password as the password manager
     if is_english and _pattern("no_value").match(text, end):
-        return None
+        return
     value = match["value"]
-    if len(value) < 5 or not is_mixed(value) or names_password(value):
-        return None
-    return start + match.start("value"), start + match.end("value")
+    if len(value) >= 5 and is_mixed(value) and not names_password(value):
+        yield start + match.start("value"), start + match.end("value")
 
 
 def find_login_pairs(text: str, low: str) -> Iterator[tuple[int, int]]:
@@ -102,9 +99,7 @@ def find_login_pairs(text: str, low: str) -> Iterator[tuple[int, int]]:
         for match in _pattern("pair").finditer(text):
             name = "value" if match["value"] else "first"
             value = strip_end(match[name])
-            is_cased = (
-                any(map(str.isupper, value)) and any(map(str.islower, value)) and is_password(value)
-            )
+            is_cased = has_both_cases(value) and is_password(value)
             if is_jumbled(value) or (is_cased and is_mixed(value)):
                 yield match.start(name), match.start(name) + len(value)
 
@@ -136,21 +131,20 @@ def find_values_after(text: str, end: int) -> Iterator[tuple[int, int]]:
             yield match.span("old")
 
 
-def find_passphrase(text: str, begin: int, end: int) -> tuple[int, int] | None:
-    """Return the span of a passphrase of several words, of which one has mixed case."""
+def find_passphrase(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield a passphrase of several words, of which one has mixed case."""
     if not compiled("(?i)pass ?phrase").match(text, begin):
-        return None
+        return
     match = _pattern("phrase").match(text, end)
     if match is None:
-        return None
+        return
     words = match["words"].split()
     telling = [word for word in words if describes_password(word)]
     # A sentence about a passphrase has more such words, and none of mixed case.
-    if len(telling) > 1 or not any(
+    if len(telling) < 2 and any(
         len(word) > 3 and word not in telling and is_mixed(word) for word in words
     ):
-        return None
-    return match.span("words")
+        yield match.span("words")
 
 
 def cut_at_other_script(value: str) -> str:

@@ -19,6 +19,7 @@ from .value_classifier import (
     Span,
     count_changes,
     find_places,
+    has_both_cases,
     is_fragment,
     is_hex,
     is_monotonous,
@@ -234,8 +235,7 @@ def is_generated(match: re.Match[str]) -> bool:
     tail = match[2]
     if is_hex(tail.replace("-", "").replace("_", "")) or not is_random(tail, 28):
         return False
-    mixed = any(c.islower() for c in tail) and any(c.isupper() for c in tail)
-    return mixed or (len(tail) >= 48 and "-" not in tail)
+    return has_both_cases(tail) or (len(tail) >= 48 and "-" not in tail)
 
 
 def find_word_start(text: str, position: int) -> int:

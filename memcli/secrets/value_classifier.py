@@ -200,13 +200,14 @@ def is_mixed(value: str) -> bool:
     return letters and digits and not any(is_technical(part) for part in parts)
 
 
+def has_both_cases(value: str) -> bool:
+    """Return whether a value has small and capital letters."""
+    return any(map(str.islower, value)) and any(map(str.isupper, value))
+
+
 def is_fragment(value: str) -> bool:
     """Return whether a value can only be a piece of something random."""
-    if (
-        len(value) < 6
-        or compile_references().fullmatch(value)
-        or count_changes(value) * 5 < len(value)
-    ):
+    if len(value) < 6 or is_reference(value) or count_changes(value) * 5 < len(value):
         return False
     # Not the 2026-11-21, v2.0.1 or OAuth2 at the beginning of an ordinary line.
     if re.search("[0-9]", value):
@@ -226,10 +227,7 @@ def count_changes(value: str) -> int:
 def consists_of_words(value: str) -> bool:
     """Return whether a value is words and numbers joined by punctuation."""
     parts = re.split(r"[-_/.,:;|+=&()@*]+", value)
-    return all(
-        not part or compiled(_WORDY).fullmatch(part) or _pattern("technical").fullmatch(part)
-        for part in parts
-    )
+    return all(not part or compiled(_WORDY).fullmatch(part) or is_technical(part) for part in parts)
 
 
 def strip_end(value: str) -> str:

@@ -65,7 +65,6 @@ if TYPE_CHECKING:
         append_events,
         build_mask,
         change_metadata,
-        count_events,
         cut_masked,
         find_events_file,
         find_sessions_folder,
@@ -77,6 +76,7 @@ if TYPE_CHECKING:
         mask_value,
         name_session,
         read_session,
+        recount_events,
         repair_events,
     )
     from .settings import (
@@ -153,10 +153,10 @@ __getattr__ = import_lazily(
             "parse_excluded read_daily_settings read_excluded render_canvas"
         ),
         "sessions": (
-            "ARCHIVE EVENTS METADATA Session append_events build_mask "
-            "change_metadata count_events cut_masked find_events_file "
-            "find_sessions_folder get_session has_last_line_end list_sessions "
-            "load_session mask_field mask_value name_session read_session repair_events"
+            "ARCHIVE EVENTS METADATA Session append_events build_mask change_metadata "
+            "cut_masked find_events_file find_sessions_folder get_session "
+            "has_last_line_end list_sessions load_session mask_field mask_value "
+            "name_session read_session recount_events repair_events"
         ),
         "settings": (
             "LAYOUT SETTINGS edit_settings_text format_setting hide_password parse_setting "

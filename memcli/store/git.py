@@ -74,10 +74,9 @@ def find_main_worktree(git_folder: Path) -> Path | None:
         # The configuration may be a stranger's, so the folder must name this repository.
         target = read_line(main / ".git").removeprefix("gitdir:").strip()
         return main if target and Path(main, target).resolve() == git_folder else None
-    if git_folder.name != ".git" or is_bare(git_folder):
+    if git_folder.name != ".git" or is_bare(git_folder) or not git_folder.is_dir():
         return None
-    main = git_folder.parent
-    return main if git_folder.is_dir() else None
+    return git_folder.parent
 
 
 def read_core_worktree(git_folder: Path) -> str:

@@ -68,7 +68,8 @@ def append_events(
     the id of a stored event are skipped. Secrets are masked.
     """
     name = name_session(session_id)
-    path = f"{find_sessions_folder(workspace)}/{name}/{EVENTS}"
+    session_folder = f"{find_sessions_folder(workspace)}/{name}"
+    path = f"{session_folder}/{EVENTS}"
     workspace.ensure_machine()
     with hold_lock(workspace):
         text = read_file(workspace, path) or ""
@@ -101,7 +102,8 @@ def append_events(
                 session.created_at = session.created_at or workspace.stamp
                 session.updated_at = session.updated_at or session.created_at
                 session.size = target.stat().st_size
-                save_metadata(workspace, session)
+                metadata = locate(workspace.root, f"{session_folder}/{METADATA}")
+                write_atomically(metadata, format_metadata(session).encode())
         except OSError as error:
             reason = f"cannot save the conversation: {error.strerror}"
             raise RejectedError(reason) from None
@@ -112,11 +114,11 @@ def complete_event(workspace: Workspace, event: Mapping[str, Any]) -> dict[str, 
     """Return an event with an id and a time."""
     completed = dict(event)
     completed["timestamp"] = completed.get("timestamp") or workspace.stamp
-    if not completed.get("id"):
-        completed["id"] = (
-            completed.get("uuid") or f"evt_{workspace.context.noise.randrange(16**12):012x}"
-        )
-    completed["id"] = str(completed["id"])
+    completed["id"] = str(
+        completed.get("id")
+        or completed.get("uuid")
+        or f"evt_{workspace.context.noise.randrange(16**12):012x}"
+    )
     return completed
 
 
@@ -181,9 +183,7 @@ def load_session(workspace: Workspace, name: str, *, text: str | None = None) ->
     size = path.stat().st_size if path.is_file() else 0
     if size != session.size:
         text = read_file(workspace, f"{folder}/{EVENTS}") if text is None else text
-        session.message_count = session.token_count = 0
-        count_events(session, [event for _, event in parse_events(text or "")])
-        session.size = size
+        recount_events(session, text or "")
     return session
 
 
@@ -212,16 +212,17 @@ def format_metadata(session: Session) -> str:
     return json.dumps({**data, **session.other}, ensure_ascii=False, indent=1) + "\n"
 
 
-def save_metadata(workspace: Workspace, session: Session) -> None:
-    """Write a session's metadata. Only call it while holding the lock."""
-    path = f"{find_sessions_folder(workspace)}/{session.id}/{METADATA}"
-    write_atomically(locate(workspace.root, path), format_metadata(session).encode())
-
-
 def change_metadata(workspace: Workspace, session: Session) -> Replace:
     """Return the change of a session's metadata, to commit with the memories learned from it."""
     path = f"{find_sessions_folder(workspace)}/{session.id}/{METADATA}"
     return Replace(path, read_file(workspace, path), format_metadata(session))
+
+
+def recount_events(session: Session, text: str) -> None:
+    """Count the events of a session again, from the text of its file."""
+    session.message_count = session.token_count = 0
+    count_events(session, [event for _, event in parse_events(text)])
+    session.size = len(text.encode("utf-8", "surrogateescape"))
 
 
 def count_events(session: Session, events: Sequence[Mapping[str, Any]]) -> None:
@@ -285,9 +286,7 @@ def repair_events(workspace: Workspace, session: Session) -> tuple[int, list[Rep
         return 1, []
     whole = [line for number, line in enumerate(lines, 1) if number not in torn]
     clean = "\n".join(whole).removesuffix("\n") + "\n"
-    session.message_count = session.token_count = 0
-    count_events(session, [event for _, event in parse_events(clean)])
-    session.size = len(clean.encode("utf-8", "surrogateescape"))
+    recount_events(session, clean)
     return torn[0], [Replace(path, text, clean), change_metadata(workspace, session)]
 
 

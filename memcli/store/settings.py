@@ -7,6 +7,7 @@ workspace may come from a stranger.
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -158,10 +159,12 @@ class Settings:
         values: Mapping[str, Any],
         sources: Mapping[str, str],
         problems: Sequence[SettingProblem] = (),
+        local_zone: str = "",  # $TZ, which may also be a rule such as CET-1CEST
     ) -> None:
         self.values = values
         self.sources = sources
         self.problems = problems
+        self.local_zone = local_zone
 
     def __getitem__(self, name: str) -> Any:
         return self.values.get(name, SETTINGS[name].default)
@@ -175,11 +178,10 @@ class Settings:
 
     @property
     def zone(self) -> ZoneInfo:
-        name = str(self["timezone"]) or get_system_zone()
-        try:
-            return ZoneInfo(name)
-        except (KeyError, ValueError, OSError):
-            return ZoneInfo("UTC")
+        for name in (str(self["timezone"]), self.local_zone, get_system_zone()):
+            with suppress(KeyError, ValueError, OSError):
+                return ZoneInfo(name)
+        return ZoneInfo("UTC")
 
 
 def read_settings(root: Path, config_file: Path | None, environment: Mapping[str, str]) -> Settings:
@@ -222,7 +224,7 @@ def read_settings(root: Path, config_file: Path | None, environment: Mapping[str
         if environment.get(variable):
             values[name] = parse_setting(name, environment[variable])
             sources[name] = variable
-    return Settings(values, sources, problems)
+    return Settings(values, sources, problems, environment.get("TZ", ""))
 
 
 def parse_settings(text: str) -> dict[str, Any]:
@@ -337,7 +339,8 @@ def edit_settings_text(text: str, name: str, value: Any) -> str:
     if data is None:
         # Comments alone are no map. They stay above the first setting.
         comments = text if not text or text.endswith("\n") else f"{text}\n"
-        return comments if value is None else f"{comments}{name}: {format_value(value)}\n"
+        line = "" if value is None else f"{name}: {frontmatter.format_value(value)}\n"
+        return comments + line
     remove_setting(data, name)
     if value is not None:
         data[name] = list(value) if isinstance(value, tuple) else value
@@ -358,13 +361,9 @@ def remove_setting(data: Any, name: str) -> None:
             del data[group]
 
 
-def format_value(value: Any) -> str:
-    return frontmatter.format_value(list(value) if isinstance(value, tuple) else value)
-
-
 def format_setting(value: Any) -> str:
     """Return a value to show."""
-    return format_value(hide_password(value))
+    return frontmatter.format_value(hide_password(value))
 
 
 def hide_password(value: Any) -> Any:

@@ -33,9 +33,6 @@ class Change(NamedTuple):
     before: str | None
     after: str | None
 
-    def invert(self) -> "Change":
-        return Change(self.path, self.after, self.before)
-
 
 class Record(NamedTuple):
     """One command in the undo log."""
@@ -104,16 +101,13 @@ def read_log(workspace: Workspace) -> list[Record]:
 def find_undone_numbers(records: Iterable[Record]) -> set[int]:
     """Return the numbers of the commands whose effect is reverted at the moment."""
     undone: set[int] = set()
-    for record in records:
-        if record.undoes:
-            undone.add(record.undoes)
+    targets = {record.number: record.undoes for record in records if record.undoes}
+    for number in targets.values():
+        undone.add(number)
+        if number in targets:
             # Reverting an undo brings back the command that it had reverted.
-            undone ^= find_targets(records, record.undoes)
+            undone ^= {targets[number]}
     return undone
-
-
-def find_targets(records: Iterable[Record], number: int) -> set[int]:
-    return {record.undoes for record in records if record.number == number and record.undoes}
 
 
 def prune_log(workspace: Workspace, folder: Path) -> None:

@@ -73,7 +73,7 @@ class Workspace:
 
     def is_expired(self, memory: Any) -> bool:
         """Return whether a memory (an entry or a search hit) is past its expiry date."""
-        end = parse_time(memory.expires_at) if memory.expires_at else None
+        end = parse_time(memory.expires_at)
         return end is not None and end < self.now
 
     @property
@@ -223,7 +223,15 @@ def get_target_workspace(context: Context) -> Workspace:
     folder = context.data_folder
     if folder is None:
         raise NotFoundError("no workspace here, and no HOME for your own", CREATE_ONE)
-    return build_own_workspace(context, folder)
+    is_new = not (folder / MARK).is_file()
+    if is_new:
+        from .init import create_workspace
+
+        create_workspace(context, folder)
+    repository = find_repository(context.folder)
+    workspace = open_folder(context, folder, "your own", repository, is_own=True)
+    workspace.resources["is new"] = is_new
+    return workspace
 
 
 def find_project_workspace(context: Context) -> Workspace | None:
@@ -237,12 +245,14 @@ def find_project_workspace(context: Context) -> Workspace | None:
                 return open_folder(context, candidate, reason, find_repository(candidate))
         raise NotFoundError(f"no workspace in {root}", f"create one: mem init {root}")
     repository = find_repository(context.folder)
-    main = find_in_main_worktree(context, repository)
-    if main is not None:
-        return open_folder(context, main, "of the main worktree", repository)
-    if repository is not None and repository.is_linked and repository.main is None:
-        # The worktree of a bare repository has no main worktree to share a memory with.
-        return None
+    if repository is not None and repository.is_linked:
+        if repository.main is None:
+            # The worktree of a bare repository has no main worktree to share a memory with.
+            return None
+        inner = context.folder.resolve().relative_to(repository.top.resolve())
+        main = find_nearest_workspace(context, repository.main / inner)
+        if main is not None:
+            return open_folder(context, main, "of the main worktree", repository)
     nearest = find_nearest_workspace(context, context.folder)
     if nearest is None:
         return None
@@ -270,14 +280,6 @@ def find_explicit_folder(context: Context) -> tuple[Path, str] | None:
         if value:
             return (context.folder / Path(value).expanduser()).resolve(), reason
     return None
-
-
-def find_in_main_worktree(context: Context, repository: Repository | None) -> Path | None:
-    """Return the workspace of the main worktree, seen from a folder in a linked worktree."""
-    if repository is None or not repository.is_linked or repository.main is None:
-        return None
-    inner = context.folder.resolve().relative_to(repository.top.resolve())
-    return find_nearest_workspace(context, repository.main / inner)
 
 
 def find_own_workspace(context: Context) -> Workspace | None:
@@ -313,18 +315,6 @@ def get_recording_workspace(workspace: Workspace) -> Workspace:
     own.project = workspace.project or own.project
     own.build_purge_filter = workspace.build_purge_filter
     return own
-
-
-def build_own_workspace(context: Context, folder: Path) -> Workspace:
-    is_new = not (folder / MARK).is_file()
-    if is_new:
-        from .init import create_workspace
-
-        create_workspace(context, folder)
-    repository = find_repository(context.folder)
-    workspace = open_folder(context, folder, "your own", repository, is_own=True)
-    workspace.resources["is new"] = is_new
-    return workspace
 
 
 def open_folder(

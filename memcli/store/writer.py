@@ -104,6 +104,8 @@ def commit(
     Raises ChangedError if a file differs from `before`, and RejectedError if the disk refuses. Then
     no file has changed. A group is rejected for a path that leads out of the workspace.
     """
+    from .gates import redact_text  # which imports this module
+
     if workspace.gates is None:
         raise RuntimeError("a workspace without gates: open it with api.open_target")
     result = Commit()
@@ -125,7 +127,7 @@ def commit(
         if not changes and not purged_texts:
             return result
         # The summary may be the sentence of a rejected memory, or of one that has a secret.
-        summary = "" if result.rejected else mask_summary(workspace, summary)
+        summary = "" if result.rejected else redact_text(workspace, " ".join(summary.split()))
         if log_folder is None:
             result.messages.append("saved without undo: the state folder cannot be written")
         result.number = write_changes(
@@ -160,13 +162,6 @@ def report_progress(workspace: Workspace, items: Sequence[Item]) -> Iterator[Ite
         yield item
     if on_check:
         on_check(1, 1)
-
-
-def mask_summary(workspace: Workspace, summary: str) -> str:
-    """Return the summary of a command for the undo log, in one line and without secrets."""
-    from .gates import redact_text  # which imports this module
-
-    return redact_text(workspace, " ".join(summary.split()))
 
 
 def check_group(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
@@ -267,7 +262,9 @@ def write_changes(
     root = workspace.root
     try:
         if log_folder is not None:
-            number = get_next_number(log_folder)
+            # Pending records do not count: taking the lock has reverted and deleted them.
+            records = [*list_records(log_folder), *list_records(log_folder, "purge")]
+            number = 1 + max((int(path.stem) for path in records), default=0)
             record = Record(
                 number,
                 command,
@@ -328,7 +325,7 @@ def revert_changes(root: Path, changes: Sequence[Change]) -> None:
     """Restore the files that have the text of a command. Files that somebody edited stay."""
     for change in reversed(changes):
         if read_text(locate(root, change.path)) == change.after:
-            apply_changes(root, [change.invert()])
+            apply_changes(root, [Change(change.path, change.after, change.before)])
 
 
 def apply_changes(
@@ -381,12 +378,6 @@ def write_new_texts(
     finally:
         for temporary in temporaries.values():
             temporary.unlink(missing_ok=True)
-
-
-def get_next_number(log_folder: Path) -> int:
-    # Pending records do not count: taking the lock has reverted and deleted them.
-    records = [*list_records(log_folder), *list_records(log_folder, "purge")]
-    return 1 + max((int(path.stem) for path in records), default=0)
 
 
 def revert_unfinished_commands(workspace: Workspace, log_folder: Path) -> None:
