@@ -138,10 +138,10 @@ def read_text(
         transcript = read_transcript(read_document(file, problems))
     else:
         transcript = read_transcript(read_objects(file, problems))
-    session_id = call_format(transcript.agent, "find_session_id", path)
-    transcript.session_id = session_id or transcript.session_id
-    if not transcript.folder:
-        transcript.folder = call_format(transcript.agent, "find_folder_of_path", path, ())
+    for find_session_id in list_functions("find_session_id", transcript.agent):
+        transcript.session_id = find_session_id(path) or transcript.session_id
+    for find_folder_of_path in list_functions("find_folder_of_path", transcript.agent):
+        transcript.folder = transcript.folder or find_folder_of_path(path, ())
     yield transcript
 
 
@@ -183,16 +183,6 @@ def is_plain_message(data: JsonObject) -> bool:
     """Return whether an object is a message of a chat, without anything that names its tool."""
     content = data.get("content", data.get("text"))
     return data.get("role") in ROLES and isinstance(content, str | list)
-
-
-def call_format(agent: str, name: str, *arguments: Any) -> str:
-    """Call a function that only some formats have.
-
-    Without it, return an empty string.
-    """
-    for function in list_functions(name, agent):
-        return function(*arguments)
-    return ""
 
 
 def list_functions(name: str, agent: str | None = None) -> list[Callable[..., str]]:

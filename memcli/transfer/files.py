@@ -379,6 +379,8 @@ class FilePlanner:
             return None
         if file.kind == "entry":
             return self.plan_entry(file, path, current)
+        # Ids of agents look like secrets.
+        is_metadata = path.endswith(METADATA)
         if current is None:
             change: Replace | Append = Replace(path, None, file.text)
         elif file.kind in ("history", "note"):
@@ -386,12 +388,10 @@ class FilePlanner:
             if not missing:
                 return None
             change = Append(path, missing)
-        elif path.endswith(METADATA):
+        elif is_metadata:
             return None
         else:
             raise RejectedError("differs from the file here, which was not changed")
-        # Ids of agents look like secrets.
-        is_metadata = path.endswith(METADATA)
         group = ChangeGroup([change], allow_secrets=is_metadata, redact_secrets=not is_metadata)
         return PlannedFile(path, group)
 
@@ -467,10 +467,8 @@ class FilePlanner:
         # A zip can contain both `good.md` and `good.md/inner.md`.
         if path in self.folders or os.path.isdir(root / path):
             return False
-        for folder in map(str, PurePosixPath(path).parents):
-            if folder in self.paths or os.path.isfile(root / folder):
-                return False
-        return True
+        parents = map(str, PurePosixPath(path).parents)
+        return not any(name in self.paths or os.path.isfile(root / name) for name in parents)
 
     def is_known(self, entry: Entry, text: str) -> bool:
         """Return whether a memory is here.

@@ -440,7 +440,8 @@ def find_tables(database: sqlite3.Connection) -> list[str]:
     for table, wanted in OTHER_TOOLS["tables"].items():
         if table in plain:
             columns = {row["name"] for row in database.execute(f"pragma table_info({table})")}
-            tables += [table] if columns.issuperset(wanted) else []
+            if columns.issuperset(wanted):
+                tables.append(table)
     return tables
 
 

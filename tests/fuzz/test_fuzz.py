@@ -114,7 +114,7 @@ def check_text(text: str) -> None:
     parse_period(text[:40], NOW)
     replace_promoted_line(text, "mem_01kajd3v7m4kq7tz", None)
     for check in (
-        lambda: build_filter(NOW, UTC, since=text[:40]),
+        lambda: build_filter(get_workspace(), since=text[:40]),
         lambda: parse_setting("timezone", text[:40]),
     ):
         try:
