@@ -33,15 +33,17 @@ from ..store import (
     commit,
     hold_lock,
     read_file,
+    redact_text,
     report_progress,
 )
 from .changes import Draft as Draft
 from .changes import (
     Neighbors,
     Outcome,
-    Related,
+    Planned,
     build_entry,
     build_inbox_entry,
+    build_outcome,
     build_path,
     build_related,
     can_replace,
@@ -49,35 +51,9 @@ from .changes import (
     edit_file,
     find_same_key,
     follow_promoted_lines,
-    hide_secrets,
     mask_text,
     read_inbox,
 )
-
-
-class Planned:
-    """A memory that the command creates or changes, with its new fields."""
-
-    def __init__(
-        self, path: str, base: Entry | IndexedEntry, sources: Sequence[str], *, is_new: bool = False
-    ) -> None:
-        self.path = path
-        self.base = base
-        self.sources = tuple(sources)
-        self.is_new = is_new
-        self.is_confirmed = False  # once per command, however often the drafts repeat it
-        self.fields: dict[str, Any] = {}
-
-    def get(self, name: str) -> Any:
-        return self.fields.get(name, getattr(self.base, name))
-
-    @property
-    def id(self) -> str:
-        return self.base.id
-
-    @property
-    def is_active(self) -> bool:
-        return self.get("status") in ("active", None) and not self.get("superseded_by")
 
 
 class Admission:
@@ -93,15 +69,14 @@ class Admission:
         self.inbox: dict[bytes, Planned] | None = None  # the inbox, by the digest of the words
         self.last_forgotten = index.find_last_forgotten()
 
-    def admit(self, draft: Draft, near: Neighbors | None = None) -> Outcome:
+    def admit(self, draft: Draft, near: Neighbors = Neighbors()) -> Outcome:
         """Plan the changes that save a completed draft. Raises the error of a gate."""
-        near = near or Neighbors()
         known = self.find_same_words(draft) if self.deduplicate else None
         if known is not None and known.is_active:
             return self.confirm(draft, known)
-        if known is not None and known.get("superseded_by"):
+        if known is not None and known.superseded_by:
             if is_repeated(draft, known):
-                return self.report_unchanged(draft, known)
+                return self.record_outcome(draft, known, "unchanged")
         # For others the gate rejects the text, since it repeats a forgotten memory.
         elif known is not None and is_said_after(draft, known.base):
             return self.restore(draft, known)
@@ -112,57 +87,57 @@ class Admission:
         path = build_path(self.workspace, draft, entry)
         planned = Planned(path, entry, entry.sources, is_new=True)
         self.apply_changes(draft, planned)
-        outcome = self.build_outcome("saved", planned)
+        outcome = build_outcome(self.index, "saved", planned)
         self.supersede_or_contradict(draft, planned, self.find_replaced(draft, near), outcome)
         known_ids = {planned.id, *(related.id for related in outcome.related)}
         outcome.related += [
             build_related(self.index, item, "similar")
             for item in near.similar
-            if item.id not in known_ids and not self.is_replaced(item)
+            if item.id not in known_ids and self.get_planned(item).is_active
         ]
         return outcome
 
-    def report_unchanged(self, draft: Draft, known: Planned, action: str = "unchanged") -> Outcome:
-        """Change nothing: the same messages were read twice, as in a fork of their session."""
-        outcome = self.build_outcome(action, known)
-        self.record_group(draft, outcome, known)
+    def record_outcome(self, draft: Draft, planned: Planned, action: str) -> Outcome:
+        """Record a draft that needs no other memory, and return its outcome."""
+        outcome = build_outcome(self.index, action, planned)
+        self.record_group(draft, outcome, planned)
         return outcome
 
     def confirm(self, draft: Draft, known: Planned) -> Outcome:
         """Confirm a memory instead of storing the same words twice. Given fields are updated."""
         if is_repeated(draft, known):
-            return self.report_unchanged(draft, known)
+            return self.record_outcome(draft, known, "unchanged")
         sources = tuple(dict.fromkeys([*known.sources, *draft.sources]))
         changes: dict[str, Any] = {
-            "strength": known.get("strength") + (not known.is_confirmed),
-            "updated_at": max(draft.created_at, known.get("updated_at")),
+            "strength": known.strength + (not known.is_confirmed),
+            "updated_at": max(draft.created_at, known.updated_at),
         }
         if draft.sources:
             changes["sources"] = sources
         for name in ("tags", "aliases", "files"):
-            changes[name] = tuple(dict.fromkeys([*known.get(name), *getattr(draft, name)]))
+            changes[name] = tuple(dict.fromkeys([*getattr(known, name), *getattr(draft, name)]))
         # Only what the draft says: an empty field is no wish to clear the old one.
         for name in ("title", "key", "expires_at", "pinned"):
             if value := getattr(draft, name):
                 changes[name] = value
-        if draft.is_typed and draft.type != known.get("type"):
+        if draft.is_typed and draft.type != known.type:
             changes["type"] = draft.type
         # Two people who say the same thing are as credible as the better one.
-        if draft.trust > known.get("trust"):
+        if draft.trust > known.trust:
             changes.update(source=draft.source, trust=draft.trust)
         self.apply_changes(draft, known, changes)
         known.sources, known.is_confirmed = sources, True
-        outcome = self.build_outcome("confirmed", known)
-        self.supersede_or_contradict(draft, known, self.find_replaced(draft, Neighbors()), outcome)
+        outcome = build_outcome(self.index, "confirmed", known)
+        self.supersede_or_contradict(draft, known, self.find_replaced(draft), outcome)
         return outcome
 
     def restore(self, draft: Draft, known: Planned) -> Outcome:
         """Restore a faded memory, or a forgotten one, because the user said it again."""
         changes = dict.fromkeys(("status", "forgotten_at", "reason"))
         self.apply_changes(draft, known, {**changes, "updated_at": draft.created_at})
-        outcome = self.build_outcome("restored", known)
-        draft = replace(draft, key=draft.key or known.get("key"))
-        self.supersede_or_contradict(draft, known, self.find_replaced(draft, Neighbors()), outcome)
+        outcome = build_outcome(self.index, "restored", known)
+        draft = replace(draft, key=draft.key or known.key)
+        self.supersede_or_contradict(draft, known, self.find_replaced(draft), outcome)
         return outcome
 
     def add_to_inbox(self, draft: Draft, forgotten: IndexedEntry) -> Outcome:
@@ -174,7 +149,7 @@ class Admission:
             }
         digest = build_words_digest(draft.text)
         if digest in self.inbox:
-            outcome = self.report_unchanged(draft, self.inbox[digest], "held")
+            outcome = self.record_outcome(draft, self.inbox[digest], "held")
             outcome.text = mask_text(self.workspace, outcome.text)  # somebody may have edited it
             return outcome
         entry = build_entry(self.workspace, draft)
@@ -183,19 +158,15 @@ class Admission:
         planned = Planned(path, entry, entry.sources, is_new=True)
         self.apply_changes(draft, planned)
         self.inbox[digest] = planned
-        outcome = self.build_outcome("held", planned)
-        self.record_group(draft, outcome, planned)
-        return outcome
+        return self.record_outcome(draft, planned, "held")
 
-    def apply_changes(
-        self, draft: Draft, planned: Planned, changes: dict[str, Any] | None = None
-    ) -> None:
+    def apply_changes(self, draft: Draft, planned: Planned, changes: dict[str, Any] = {}) -> None:
         """Add changes to a memory if its file passes the gates. Raises the error of a gate.
 
         A rejected draft must not replace another memory, so this comes first.
         """
         before = planned.fields
-        planned.fields = {**before, **(changes or {})}
+        planned.fields = {**before, **changes}
         try:
             check_group(self.workspace, self.build_group(draft, [self.build_change(planned)]))
         except MemError:
@@ -213,27 +184,26 @@ class Admission:
             if not other.is_new:
                 self.build_change(other)  # raises if its file cannot be edited
             # A statement of now is the latest, whatever the clock of another machine says.
-            is_older = draft.is_dated and draft.created_at < other.get("updated_at")
+            is_older = draft.is_dated and draft.created_at < other.updated_at
             newer, older = (other, planned) if is_older else (planned, other)
             relation = "replaced by" if is_older else "replaces"
-            if not can_replace(newer.get("trust"), older.get("trust")):
+            if not can_replace(newer.trust, older.trust):
                 relation = "contradicts"
-                planned.fields["conflicts_with"] = (*planned.get("conflicts_with"), other.id)
+                planned.fields["conflicts_with"] = (*planned.conflicts_with, other.id)
             else:
                 older.fields.update(superseded_by=newer.id, status=None)
             touched.append(other)
-            outcome.related.append(self.build_related(other, relation))
+            outcome.related.append(build_related(self.index, other, relation))
         self.record_group(draft, outcome, *touched)
 
     def record_group(self, draft: Draft, outcome: Outcome, *touched: Planned) -> None:
+        if draft.redact_secrets or draft.allow_secrets:
+            # The terminal and the undo log show this sentence.
+            outcome.text = summarize(redact_text(self.workspace, draft.text))
         self.groups.append((draft, outcome, list(touched)))
         self.memories.update({planned.path: planned for planned in touched})
         if outcome.action != "held":
             self.by_words.setdefault(self.build_words_key(draft), []).append(touched[0])
-
-    def is_replaced(self, entry: IndexedEntry) -> bool:
-        planned = self.memories.get(entry.path)
-        return planned is not None and not planned.is_active
 
     def find_same_words(self, draft: Draft) -> Planned | None:
         """Return the memory with the same words. Memories of different owners never merge."""
@@ -243,19 +213,22 @@ class Admission:
         earlier = [
             planned
             for planned in self.by_words.get(words_key, ())
-            if planned.is_active and (not draft.key or fold_key(planned.get("key")) in keys)
+            if planned.is_active and (not draft.key or fold_key(planned.key) in keys)
         ]
         if earlier:
             return earlier[0]
         entries = self.index.list_entries("same_words = ? and owner = ? and project = ?", words_key)
-        entries = [entry for entry in entries if not draft.key or entry.key in keys]
-        # A note of the user's own vault is never rewritten unless a command names it.
-        entries = [entry for entry in entries if self.workspace.is_managed(entry.path)]
-        entries.sort(key=lambda entry: (entry.status != "active", entry.status == "superseded"))
-        known = next(iter(entries), None)
+        entries = [
+            entry
+            for entry in entries
+            # A note of the user's own vault is never rewritten unless a command names it.
+            if self.workspace.is_managed(entry.path) and (not draft.key or entry.key in keys)
+        ]
+        order = {"active": 0, "superseded": 2}
+        known = min(entries, key=lambda entry: order.get(entry.status, 1), default=None)
         return self.get_planned(known) if known is not None else None
 
-    def find_replaced(self, draft: Draft, near: Neighbors) -> list[Planned]:
+    def find_replaced(self, draft: Draft, near: Neighbors = Neighbors()) -> list[Planned]:
         """Return the active memories that a draft names, corrects or shares a key with."""
         entries = [get_entry(self.index, name) for name in draft.supersedes]
         entries += find_same_key(self.index, draft.key, draft.project, draft.owner)
@@ -266,8 +239,8 @@ class Admission:
         slot = (fold_key(draft.key), draft.project, draft.owner)
         inbox = f"{self.workspace.prefix}inbox/"
         for planned in self.memories.values() if slot[0] else ():
-            key = fold_key(planned.get("key"))
-            is_same_slot = (key, planned.get("project"), planned.get("owner")) == slot
+            key = fold_key(planned.key)
+            is_same_slot = (key, planned.project, planned.owner) == slot
             if is_same_slot and not planned.path.startswith(inbox):
                 memories.append(planned)
         unique = {planned.id: planned for planned in memories if planned.is_active}
@@ -281,21 +254,6 @@ class Admission:
 
     def build_words_key(self, draft: Draft) -> tuple[object, ...]:
         return build_words_digest(draft.text), draft.owner, draft.project
-
-    def build_outcome(self, action: str, planned: Planned) -> Outcome:
-        return Outcome(
-            action,
-            planned.id,
-            self.index.shorten_id(planned.id),
-            planned.path,
-            planned.base.summary,
-            planned.get("strength"),
-            planned.base.type,
-        )
-
-    def build_related(self, planned: Planned, relation: str) -> Related:
-        short_id = self.index.shorten_id(planned.id)
-        return Related(planned.id, short_id, planned.base.summary, relation, planned.path)
 
     def build_change(self, planned: Planned) -> Replace:
         """Return the change of a memory's file."""
@@ -342,9 +300,9 @@ class Admission:
         """Return the id and sentence of the successor of each replaced memory."""
         summaries = {planned.id: planned.base.summary for planned in self.memories.values()}
         return {
-            planned.id: (new_id, summaries[new_id])
+            planned.id: (planned.superseded_by, summaries[planned.superseded_by])
             for planned in self.memories.values()
-            if (new_id := planned.fields.get("superseded_by")) in summaries
+            if planned.fields.get("superseded_by") in summaries
         }
 
 
@@ -396,7 +354,6 @@ def write_memories(
                     outcomes[number] = Outcome("rejected", error=error)
             groups = admission.build_groups()
             done = [outcome for outcome in outcomes if outcome is not None]
-            hide_secrets(workspace, drafts, done)
             saved = [outcome for _, outcome, _ in admission.groups if outcome.action != "unchanged"]
             summary = summarize_texts([outcome.text for outcome in saved], "memory")
             all_groups = [*groups, *extra_groups]
@@ -407,18 +364,16 @@ def write_memories(
         outcome.error = result.get_error(group)
         if outcome.error is not None:
             outcome.action = "rejected"
+    said = []
     for draft, outcome in zip(drafts, done, strict=True):
         outcome.undo = result.number
         if outcome.error is not None:
             # The reason may be in the text, and terminals and logs keep what they show.
             outcome.text = summarize(mask_text(workspace, draft.text, forgotten))
+        elif draft.source == "user" and not draft.created_at:
+            said.append(draft.text)
     # What the user says now may be shown again, although it was purged.
-    said = [
-        draft.text
-        for draft, outcome in zip(drafts, done, strict=True)
-        if draft.source == "user" and not draft.created_at and outcome.error is None
-    ]
-    if said and workspace.machine.read_purged_digests():
+    if workspace.machine.read_purged_digests():
         workspace.machine.remove_purged_digests(said)
     return done, result
 
@@ -444,7 +399,7 @@ def is_said_after(draft: Draft, entry: Entry | IndexedEntry) -> bool:
 
 
 def is_repeated(draft: Draft, known: Planned) -> bool:
-    """Return whether the same messages said a draft before."""
+    """Return whether the same messages said a draft before, as in a fork of their session."""
     return bool(draft.sources) and set(draft.sources) <= set(known.sources)
 
 

@@ -90,11 +90,32 @@ class ForgetResult:
     candidates: list[Related] = field(default_factory=list)  # one may be meant; nothing was done
 
 
-def build_related(index: Index, entry: IndexedEntry, relation: str) -> Related:
+class Planned:
+    """A memory that the command creates or changes, with the fields that it will have."""
+
+    def __init__(
+        self, path: str, base: Entry | IndexedEntry, sources: Sequence[str], *, is_new: bool = False
+    ) -> None:
+        self.path = path
+        self.base = base
+        self.sources = tuple(sources)
+        self.is_new = is_new
+        self.is_confirmed = False  # once per command, however often the drafts repeat it
+        self.fields: dict[str, Any] = {}  # the new ones
+
+    def __getattr__(self, name: str) -> Any:
+        return self.fields.get(name, getattr(self.base, name))
+
+    @property
+    def is_active(self) -> bool:
+        return self.status in ("active", None) and not self.superseded_by
+
+
+def build_related(index: Index, entry: IndexedEntry | Planned, relation: str) -> Related:
     return Related(entry.id, index.shorten_id(entry.id), entry.summary, relation, entry.path)
 
 
-def build_outcome(index: Index, action: str, entry: IndexedEntry) -> Outcome:
+def build_outcome(index: Index, action: str, entry: IndexedEntry | Planned) -> Outcome:
     short_id = index.shorten_id(entry.id)
     return Outcome(
         action, entry.id, short_id, entry.path, entry.summary, entry.strength, entry.type
@@ -341,15 +362,6 @@ def build_path(workspace: Workspace, draft: Draft, entry: Entry) -> str:
 def get_moment(workspace: Workspace, draft: Draft) -> datetime:
     """Return the time of creation. The time of the command has milliseconds."""
     return (parse_time(draft.created_at) if draft.is_dated else None) or workspace.now
-
-
-def hide_secrets(
-    workspace: Workspace, drafts: Sequence[Draft], outcomes: Sequence[Outcome]
-) -> None:
-    """Leave no secret in the sentences that the terminal and the undo log show."""
-    for draft, outcome in zip(drafts, outcomes, strict=True):
-        if draft.redact_secrets or draft.allow_secrets:
-            outcome.text = summarize(redact_text(workspace, draft.text))
 
 
 @dataclass

@@ -57,27 +57,23 @@ class NumberStatement(NamedTuple):
     subject: frozenset[str]
 
 
-def find_conflicts(index: Index) -> Iterable[Pair]:
-    """Yield the active memories that disagree openly or have the same key."""
+def find_conflicts(index: Index) -> list[Pair]:
+    """Return the active memories that disagree openly or have the same key."""
+    pairs = []
     for entry in index.list_entries("status = 'active' and conflicts_with <> '[]'"):
         for other_id in entry.conflicts_with:
             other = index.find_by_id(other_id)
-            if other is None or other.status != "active" or other.id == entry.id:
-                continue
-            pair = order_pair(entry, other)
-            # A merge can bring the conflict back after a person answered that both are true.
-            if not is_distinct(index, pair):
-                yield pair
+            if other is not None and other.status == "active" and other.id != entry.id:
+                pairs.append(order_pair(entry, other))
     # Two machines gave a key two values before they met.
     by_slot: dict[tuple[str, ...], IndexedEntry] = {}
     for entry in index.list_entries("status = 'active' and key <> ''"):
         slot = (fold_key(entry.key), entry.project, entry.owner)
         other = by_slot.setdefault(slot, entry)
-        if other is entry or not all(map(index.workspace.is_managed, (entry.path, other.path))):
-            continue
-        pair = order_pair(entry, other)
-        if not is_distinct(index, pair):
-            yield pair
+        if other is not entry and all(map(index.workspace.is_managed, (entry.path, other.path))):
+            pairs.append(order_pair(entry, other))
+    # A merge can bring the conflict back after a person answered that both are true.
+    return [pair for pair in pairs if not is_distinct(index, pair)]
 
 
 def find_circles(index: Index) -> list[tuple[str, dict[str, Any]]]:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import unified_diff
-from typing import Any
 
 from ..errors import ChangedError, UsageError
 from ..formats import SUMMARY_LENGTH, build_digest, build_id, get_body, shorten, summarize_texts
@@ -12,6 +11,7 @@ from ..store import Append, ChangeGroup, Commit, Replace, Workspace, commit, hol
 from .admit import Admission
 from .changes import (
     InboxItem,
+    Planned,
     build_inbox_draft,
     build_path,
     change_page_line,
@@ -189,53 +189,49 @@ def build_pair_groups(
 ) -> list[ChangeGroup]:
     """Return the changes of an answer about pairs of memories, as one group."""
     workspace = index.workspace
-    edits: dict[str, dict[str, Any]] = {}
-    kept: dict[str, IndexedEntry] = {}  # by path
-    pairs: list[Pair] = []  # the memory that stays, and the one that it replaces
+    memories: dict[str, Planned] = {}  # by path
+    pairs: list[tuple[Planned, Planned]] = []  # the memory that stays, and the one that it replaces
     for question in questions:
-        first, second = load_pair(index, question)
-        replaced = [loser.path for _, loser in pairs]
-        if first.path in replaced or second.path in replaced:
+        first, second = (
+            memories.get(entry.path) or Planned(entry.path, entry, ())
+            for entry in load_pair(index, question)
+        )
+        if not (first.is_active and second.is_active):
             continue  # of three that say the same thing, one is replaced already
-        for entry, other in ((first, second), (second, first)):
-            fields = edits.setdefault(entry.path, {})
-            conflicts = fields.get("conflicts_with", entry.conflicts_with)
-            if other.id in conflicts:
-                fields["conflicts_with"] = tuple(item for item in conflicts if item != other.id)
+        memories.update({first.path: first, second.path: second})
+        for memory, other in ((first, second), (second, first)):
+            conflicts = tuple(item for item in memory.conflicts_with if item != other.id)
+            if conflicts != memory.conflicts_with:
+                memory.fields["conflicts_with"] = conflicts
         if answer == BOTH:
-            metadata = edits[second.path].get("metadata") or read_metadata(workspace, second.path)
-            edits[second.path]["metadata"] = add_distinct_id(metadata, first.id)
-            kept.update({first.path: first, second.path: second})
+            metadata = second.fields.get("metadata") or read_metadata(workspace, second.path)
+            second.fields["metadata"] = add_distinct_id(metadata, first.id)
             continue
         winner, loser = (first, second) if answer == OLDER else (second, first)
         pairs.append((winner, loser))
-        kept[winner.path] = winner
-        kept.pop(loser.path, None)
+        if question.kind == "duplicate":
+            # Each was confirmed on its own.
+            winner.fields["strength"] = winner.strength + loser.strength
+            winner.fields["tags"] = tuple(dict.fromkeys([*winner.tags, *loser.tags]))
         # A note without a header has its path as id, and below it moves to that of the loser.
         is_moving = winner.id == winner.path and is_copy_of(workspace, winner.path, loser.path)
         kept_id = loser.path if is_moving else winner.id
-        edits[loser.path].update(superseded_by=kept_id, status=None)
+        loser.fields.update(superseded_by=kept_id, status=None)
         if loser.id == winner.id:
             # A program that syncs folders has copied the file.
-            edits[loser.path]["id"] = build_id("mem", workspace.now, workspace.context.noise)
-        if question.kind == "duplicate":
-            fields = edits[winner.path]
-            strength = fields.get("strength", winner.strength)
-            # Each was confirmed on its own.
-            fields["strength"] = strength + edits[loser.path].get("strength", loser.strength)
-            fields["tags"] = tuple(dict.fromkeys([*winner.tags, *loser.tags]))
-    for entry in kept.values() if is_answered_by_user(workspace) else ():
+            loser.fields["id"] = build_id("mem", workspace.now, workspace.context.noise)
+    for memory in memories.values() if is_answered_by_user(workspace) else ():
         # As if the user had said it again. A note of the vault is the user's text already.
-        if workspace.is_managed(entry.path):
-            fields = edits[entry.path]
-            fields["strength"] = fields.get("strength", entry.strength) + 1
-            fields.update(source="user", trust=None, updated_at=workspace.stamp)
-    changes = {path: edit_file(workspace, path, fields) for path, fields in edits.items()}
+        if memory.is_active and workspace.is_managed(memory.path):
+            memory.fields.update(
+                strength=memory.strength + 1, source="user", trust=None, updated_at=workspace.stamp
+            )
+    changes = {path: edit_file(workspace, path, memory.fields) for path, memory in memories.items()}
     page_changes: list[Replace | Append] = []
     successors = {}
     is_moved = False
     for winner, loser in pairs:
-        if loser.id == winner.id:
+        if loser.base.id == winner.id:
             page_changes += change_page_line(workspace, winner.id, winner.summary)
         else:
             successors[loser.id] = winner.id, winner.summary

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import LlmError, RejectedError, UnavailableError
 from ..formats import get_content, split_words
 from ..index import KINDS, Index, IndexedEntry, find_content_words
-from ..store import Workspace
 from .changes import Draft, Neighbors
 
 if TYPE_CHECKING:
@@ -89,42 +88,35 @@ def ask_judge(
     index: Index, drafts: Sequence[Draft], neighbors: Sequence[Neighbors]
 ) -> list[Neighbors]:
     """Add to each draft the similar memories that it replaces, according to a language model."""
-    from ..llm.client import is_configured  # most writes ask no model
+    from ..llm.client import ask, is_configured  # most writes ask no model
 
-    if not is_configured(index.workspace):
-        return list(neighbors)
+    result = list(neighbors)
     pairs = [
         (number, entry)
         for number, draft in enumerate(drafts)
         for entry in neighbors[number].similar
         if entry.owner == draft.owner and entry.project == draft.project
     ]
-    texts = [(entry.summary, drafts[number].text) for number, entry in pairs]
-    result = list(neighbors)
-    for position in find_contradicted_pairs(index.workspace, texts) if pairs else ():
-        number, entry = pairs[position]
-        result[number] = result[number]._replace(replaced=[*result[number].replaced, entry])
-    return result
-
-
-def find_contradicted_pairs(workspace: Workspace, pairs: Sequence[tuple[str, str]]) -> set[int]:
-    """Return the numbers of the pairs, from 0, whose newer statement replaces the older one."""
-    from ..llm.client import ask
-
-    lines = [
-        f"{number}. older: {' '.join(older.split())}\n   newer: {' '.join(newer.split())}"
-        for number, (older, newer) in enumerate(pairs, 1)
-    ]
+    if not pairs or not is_configured(index.workspace):
+        return result
+    lines = []
+    for position, (number, entry) in enumerate(pairs, 1):
+        newer = " ".join(drafts[number].text.split())
+        lines.append(f"{position}. older: {' '.join(entry.summary.split())}\n   newer: {newer}")
     try:
-        answer = ask(workspace, JUDGE_PROMPT.format(pairs="\n".join(lines)))
+        answer = ask(index.workspace, JUDGE_PROMPT.format(pairs="\n".join(lines)))
     except LlmError:
-        return set()  # the similar memories are reported, as without a model
+        return result  # the similar memories are reported, as without a model
     # A model that explains itself names numbers that it does not mean.
     last_line = answer.strip().splitlines()[-1]
     if not re.fullmatch(r"[\d\s,.and]+", last_line):
-        return set()
-    numbers = {int(number) - 1 for number in re.findall(r"\d+", last_line)}
-    return numbers & set(range(len(pairs)))
+        return result
+    contradicted = set(map(int, re.findall(r"\d+", last_line)))
+    for position, (number, entry) in enumerate(pairs, 1):
+        if position in contradicted:
+            near = result[number]
+            result[number] = near._replace(replaced=[*near.replaced, entry])
+    return result
 
 
 def embed_texts(index: Index, texts: Sequence[str]) -> "np.ndarray | None":
@@ -175,7 +167,7 @@ def compute_file_cosines(pool: Pool, vector: "np.ndarray") -> dict[int, float]:
 
 
 def find_close(
-    index: Index, pool: Pool, vector: "np.ndarray", least: float, most: int = MOST_SIMILAR
+    index: Index, pool: Pool, vector: "np.ndarray", least: float
 ) -> list[tuple[float, IndexedEntry]]:
     """Return the entries with at least a cosine, the closest first."""
     import numpy as np
@@ -183,7 +175,7 @@ def find_close(
     cosines = pool.vectors @ vector
     found: dict[int, float] = {}
     for row in np.argsort(-cosines):
-        if cosines[row] < least or len(found) == most:
+        if cosines[row] < least or len(found) == MOST_SIMILAR:
             break
         found.setdefault(int(pool.files[row]), float(cosines[row]))
     return [
