@@ -185,8 +185,11 @@ def check_git(workspace: Workspace) -> Iterator[Check]:
 
 
 def check_git_hook(context: Context) -> Iterator[Check]:
-    """Check that the program in the hook before a commit exists."""
+    """Check that git runs the hook before a commit, and that its program exists."""
     for hook in list_schedules(context, []):
+        if hook.error:
+            yield Check("git", ERROR, hook.error)
+            continue
         first = find_first_word(hook.commands[0])
         if hook.path.endswith("pre-commit") and not os.access(first, os.X_OK):
             text = f"commits are not checked: {hook.path} runs {first},"

@@ -22,6 +22,7 @@ STOPPED = (
     "mem stopped this commit of memories. Fix the lines above, list the file (as entries/…) in"
     " .secretsignore next to mem.yaml, or pass --no-verify."
 )
+OWN_SCRIPT = "add `mem check --staged` to your own script, such as .husky/pre-commit"
 NOT_CHECKED = "so this commit was not checked: run mem hook install git"
 # An index that is up to date makes the first search after a large merge fast. No hook runs after
 # a commit, because every command reads the files that have changed.
@@ -61,20 +62,20 @@ WantedBy=timers.target
 
 def change_git_hooks(context: Context, program: Sequence[str] = ()) -> Installation:
     """Add a block to the hooks of the repository, or remove it if there is no program."""
-    folder, is_in_project = find_git_hooks(context)
+    folder, own_folder, is_in_project = find_git_hooks(context)
     if program and is_in_project:
         # husky writes its scripts again, and in another folder the path of mem may be committed.
-        hint = "add `mem check --staged` to your own script, such as .husky/pre-commit"
-        raise RejectedError(f"the project has its git hooks in {folder}", hint)
+        raise RejectedError(f"the project has its git hooks in {folder}", OWN_SCRIPT)
     changes = []
-    for name, template in GIT_HOOKS.items():
-        path = folder / name
+    # Removed also from hooks that git no longer runs.
+    folders = [folder] if program else {folder.resolve(), own_folder.resolve()}
+    for path in (place / name for place in folders for name in GIT_HOOKS):
         before = read_settings(path)
         after = remove_block(before, SCRIPT_MARKS)
         if program:
             check_script(path, before)
             first = shlex.quote(program[0])
-            line = template.format(program=shlex.join(program), first=first)
+            line = GIT_HOOKS[path.name].format(program=shlex.join(program), first=first)
             block = BLOCK.format(first=first, line=line)
             after = insert_block(after or NEW_SCRIPT, block)
         if after != before:
@@ -83,34 +84,42 @@ def change_git_hooks(context: Context, program: Sequence[str] = ()) -> Installat
     done = Installation("git")
     for path, before, after in changes:
         # If only the first line is left, mem created the script.
-        done.changed += save_text(path, None if after == NEW_SCRIPT else after, folder)
+        done.changed += save_text(path, None if after == NEW_SCRIPT else after, path.parent)
         if program and not before:
             path.chmod(0o755)
     return done
 
 
-def find_git_hooks(context: Context) -> tuple[Path, bool]:
-    """Return the folder of the repository's hooks, and whether it is one of the project."""
+def find_git_hooks(context: Context) -> tuple[Path, Path, bool]:
+    """Return the folder of hooks that git runs, the usual one, and whether the project has it."""
     repository = find_repository(context.folder)
     if repository is None:
         raise NotFoundError("no git repository in this folder or above it", "create one: git init")
-    top = repository.top
+    top, git_folder = repository.top, repository.git_folder.resolve()
     # This respects core.hooksPath and linked worktrees.
     folder = top / run_git(top, "rev-parse", "--git-path", "hooks").decode().strip()
     hooks_folder = folder.resolve()
-    is_in_git = hooks_folder.is_relative_to(repository.git_folder.resolve())
-    return folder, hooks_folder.is_relative_to(top.resolve()) and not is_in_git
+    is_in_git = hooks_folder.is_relative_to(git_folder)
+    is_in_project = hooks_folder.is_relative_to(top.resolve()) and not is_in_git
+    return folder, git_folder / "hooks", is_in_project
 
 
 def list_schedules(context: Context, workspaces: Sequence[Workspace]) -> list[Connection]:
     """Return where git, cron and systemd run mem, with the commands."""
     connections = []
     with suppress(MemError):
-        for path in (find_git_hooks(context)[0] / name for name in GIT_HOOKS):
+        folder, own_folder, _ = find_git_hooks(context)
+        for path in (folder / name for name in GIT_HOOKS):
             # The command is in the second line of the block, which begins with a test.
             lines = read_settings(path).partition(SCRIPT_MARKS[0])[2].splitlines()
             commands = [line.strip() for line in lines[2:3]]
             connections.append(Connection("git", "project", str(path), commands))
+        # husky was installed after mem. It runs .husky/pre-commit from .husky/_.
+        scripts = [read_settings(place / "pre-commit") for place in (folder, folder.parent)]
+        old = own_folder / "pre-commit"
+        if SCRIPT_MARKS[0] in read_settings(old) and "check --staged" not in "".join(scripts):
+            problem = f"commits are not checked: git runs the hooks in {folder}; {OWN_SCRIPT}"
+            connections.append(Connection("git", "project", str(old), error=problem))
     for workspace in workspaces:
         scope = "user" if workspace.is_own else "project"
         with suppress(MemError):
@@ -121,7 +130,7 @@ def list_schedules(context: Context, workspaces: Sequence[Workspace]) -> list[Co
             path = find_unit(workspace, "service")
             commands = re.findall(r"(?m)^ExecStart=(.*)", read_settings(path))
             connections.append(Connection("systemd", scope, str(path), commands))
-    return [connection for connection in connections if connection.commands]
+    return [item for item in connections if item.commands or item.error]
 
 
 def check_script(path: Path, text: str) -> None:

@@ -110,6 +110,24 @@ def test_no_script_is_written_into_a_folder_of_the_project(tmp_path: Path) -> No
     assert not (tmp_path / ".husky").exists()
 
 
+def test_a_hook_that_git_no_longer_runs_is_reported(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    run_git(tmp_path, "init", "-q")
+    change_git_hooks(make_context(tmp_path), ["/bin/true"])
+    run_git(tmp_path, "config", "core.hooksPath", ".husky/_")
+    problem = (
+        f"commits are not checked: git runs the hooks in {tmp_path}/.husky/_; add `mem"
+        " check --staged` to your own script, such as .husky/pre-commit"
+    )
+    assert problem in run_mem(tmp_path, "hook", "ls", "--json")[1]
+    assert f"error\tgit\t{problem}\t" in run_mem(tmp_path, "doctor")[1]
+    write_program(tmp_path / ".husky/pre-commit", "npm test\nmem check --staged\n")
+    assert "not checked" not in run_mem(tmp_path, "doctor")[1]
+    (tmp_path / ".husky/pre-commit").unlink()
+    assert len(change_git_hooks(make_context(tmp_path)).changed) == 2
+    assert "not checked" not in run_mem(tmp_path, "doctor")[1]
+
+
 @pytest.mark.parametrize("before", [None, "MAILTO=me\n5 * * * * date", "# mine\n"])
 def test_cron_runs_tend_every_hour(before: str | None, tmp_path: Path) -> None:
     folder = tmp_path / "50% off"
