@@ -7,8 +7,8 @@ from typing import Annotated
 from typer import Argument, Option
 
 from ..api import Context, Workspace, check_choice, open_all
-from ..formats import is_id, shorten
-from ..index import build_filter, check_type, open_index
+from ..formats import is_id, shorten, split_words
+from ..index import build_filter, check_type, get_stop_words, open_index
 from ..search.search import Hit, build_options, search
 from .terminal import Conditions, Result, Statuses, Tags, Types, cut_path
 
@@ -85,9 +85,9 @@ def run_search(
         lines += format_hit(first, hit, mark, explain)
         lines += describe_later(workspaces, hit) if hit.newer else []
         rows.append([hit.relevance, hit.id or "-", hit.path, hit.timestamp, hit.text, scope])
-    return Result(
-        {"hits": result.hits}, lines, rows, messages, [text], exit_code=0 if result.hits else 1
-    )
+    code = 0 if result.hits else 1
+    words = [word for word in split_words(text) if word not in get_stop_words()]
+    return Result({"hits": result.hits}, lines, rows, messages, words, code)
 
 
 def describe_nothing(weak: int) -> str:

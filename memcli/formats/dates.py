@@ -12,6 +12,7 @@ STORED = re.compile(
 AGO = re.compile(r"(\d{1,4})\s*(h|d|w|m|y|hours?|days?|weeks?|months?|years?)(?:\s+ago)?")
 DAYS_OF_UNIT = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+WEEKS = {"last": -1, "this": 0, "next": 1}
 MONTHS = (
     "january february march april may june july august september october november december"
 ).split()
@@ -50,7 +51,7 @@ def parse_period(text: str, now: datetime, zone: tzinfo = UTC) -> tuple[datetime
     """Parse a date as a person types it. Return its first and last moment.
 
     Accepts 2026-11-28, 28.11.2026, 2026-11, 2026, october, "oct 2026", "nov 28", now, today,
-    yesterday, last tuesday, last week, 3d, 2w, "3 weeks ago" and stored times.
+    yesterday, last tuesday, last week, next month, 3d, 2w, "3 weeks ago" and stored times.
     """
     words = " ".join(text.lower().split())
     today = now.astimezone(zone).date()
@@ -98,13 +99,16 @@ def find_days(words: str, today: date) -> tuple[date, date] | None:
         day = today + timedelta(days=near.index(words) - 1)
         return day, day + timedelta(days=1)
     # Weeks start on Monday (ISO 8601).
-    if words in ("this week", "last week"):
-        monday = today - timedelta(days=today.weekday() + (7 if words == "last week" else 0))
+    which, _, unit = words.partition(" ")
+    if unit == "week" and which in WEEKS:
+        monday = today + timedelta(days=7 * WEEKS[which] - today.weekday())
         return monday, monday + timedelta(days=7)
-    if words in ("this month", "last month"):
+    if unit == "month" and which in WEEKS:
         first = today.replace(day=1)
-        if words == "last month":
+        if which == "last":
             first = (first - timedelta(days=1)).replace(day=1)
+        if which == "next":
+            first = add_month(first)
         return first, add_month(first)
     weekday = words.removeprefix("last ")
     if weekday in WEEKDAYS:

@@ -24,6 +24,8 @@ from .index import KINDS, Index, IndexedEntry
 CONDITION = re.compile(
     r"\s*([^\s<>=!~][^\n<>=!~]*?)\s*(>=|<=|!=|=|>|<|~)(?!\s*[=<>~])\s*(\S.*?)\s*", re.DOTALL
 )
+# [[Ana Silva]], [[people/ana|Ana]]
+LINK = re.compile(r"\[\[(?:[^\]|]+\|)?([^\]]+)\]\]")
 # The results of a comparison with which an operator is true: less, equal or greater.
 ORDERS = {"=": {0}, ">=": {0, 1}, "<=": {-1, 0}, ">": {1}, "<": {-1}}
 
@@ -225,7 +227,10 @@ def get_values(fields: dict[str, Any], name: str) -> list[Any]:
     """Return the values of a property under any spelling, a list's items one by one."""
     key = SPELLINGS.get(name.lower(), (name.lower(), 0))[0]
     values: list[Any] = []
-    for field, value in fields.items():
+    # An import stores the columns that mem does not know as metadata.
+    metadata = fields.get("metadata")
+    nested = metadata.items() if isinstance(metadata, dict) else ()
+    for field, value in (*fields.items(), *nested):
         if SPELLINGS.get(field.lower(), (field.lower(), 0))[0] == key and value is not None:
             values += value if isinstance(value, list) else [value]
     # A default is not in the file, but `--where type=fact` means it.
@@ -240,5 +245,5 @@ def compare_order(value: Any, wanted: str) -> int:
         left: Any = float(value)
         right: Any = float(wanted)
     except (TypeError, ValueError):
-        left, right = str(value).casefold(), wanted.casefold()
+        left, right = (LINK.sub(r"\1", str(text)).casefold() for text in (value, wanted))
     return int(left > right) - int(left < right)

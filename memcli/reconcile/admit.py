@@ -192,6 +192,9 @@ class Admission:
                 planned.fields["conflicts_with"] = (*planned.conflicts_with, other.id)
             else:
                 older.fields.update(superseded_by=newer.id, status=None)
+                # A correction is the new value of the slot.
+                if older.key and not newer.key:
+                    newer.fields["key"] = older.key
             touched.append(other)
             outcome.related.append(build_related(self.index, other, relation))
         self.record_group(draft, outcome, *touched)

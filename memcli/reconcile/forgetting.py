@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 from ..errors import BusyError, NotFoundError, RejectedError
@@ -84,6 +85,12 @@ MOST_DESCRIBED = 3  # a request that fits more memories is unclear
 def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult:
     """Delete memories and their text in every file, the index and the undo log."""
     workspace = index.workspace
+    # An earlier value may be the same: the port was 8443, then 9443, then 8443 again.
+    is_earlier = (
+        "status = 'superseded' and same_words in (select same_words from entries where id = ?)"
+    )
+    earlier = [index.list_entries(is_earlier, (entry.id,)) for entry in entries]
+    entries = list({entry.path: entry for entry in chain(entries, *earlier)}.values())
     texts = {entry.id: get_content(read_file(workspace, entry.path) or "") for entry in entries}
     ids = [entry.id for entry in entries]
     add_versions(workspace, ids, [entry.path for entry in entries], texts)

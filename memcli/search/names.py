@@ -42,9 +42,10 @@ def find_named(index: Index, name: str, *, accept_parts: bool = True) -> NamedFi
 
     A whole name counts before a part of one.
     """
+    name = name.strip().removeprefix("[[").removesuffix("]]")
     finders = [find_by_id, find_by_path, find_by_name]
     for find in [*finders, find_by_part, find_unread] if accept_parts else finders:
-        named = find(index, name.strip())
+        named = find(index, name)
         if named is not None:
             return named
     title, number_sign, anchor = name.partition("#")
@@ -188,13 +189,12 @@ def choose_entry(index: Index, name: str, entries: Sequence[IndexedEntry]) -> Na
     """Return the only entry, or the only active one."""
     if len(entries) > 1:
         # Old versions share the title with the current one.
-        active = [entry for entry in entries if entry.status == "active"]
-        if len(active) != 1:
+        entries = [entry for entry in entries if entry.status == "active"] or entries
+        if len(entries) > 1:
             raise UsageError(
                 f"{name!r} matches {len(entries)} memories",
-                f"use one of these: {describe_candidates(index, active or entries)}",
+                f"use one of these: {describe_candidates(index, entries)}",
             )
-        entries = active
     return NamedFile(entries[0].path, entries[0]) if entries else None
 
 

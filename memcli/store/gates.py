@@ -88,9 +88,12 @@ def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
         if findings and not group.redact_secrets:
             finding = findings[0]
             column = finding.start - added.rfind("\n", 0, finding.start)
+            hint = "take it out of the text"
+            if finding.rule in personal:
+                others = ",".join(rule for rule in personal if rule != finding.rule) or "[]"
+                hint += f", or allow it: mem config set secrets.personal {others}"
             raise SecretError(
-                f"this looks like {finding.description} ({finding.rule}, column {column})",
-                "take it out of the text",
+                f"this looks like {finding.description} ({finding.rule}, column {column})", hint
             )
         if findings:
             change = redact_change(workspace, change)

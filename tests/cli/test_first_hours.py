@@ -1,0 +1,97 @@
+"""What people met in their first hours with mem."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.helpers import make_workspace, put, run_mem
+
+
+def list_texts(folder: Path, *options: str) -> list[str]:
+    entries = json.loads(run_mem(folder, "ls", "--json", "text", *options)[1])["entries"]
+    return [entry["text"] for entry in entries]
+
+
+def test_the_time_zone_of_the_environment_counts(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "mem.yaml", "")
+    # The tests' clock is at 12:00 UTC.
+    for zone, time in (("Asia/Tokyo", "21:00"), (":no/such", "12:00"), ("CET-1CEST", "12:00")):
+        run_mem(tmp_path, "note", f"tea in {zone}", TZ=zone, MEM_TIMEZONE="")
+        notes = workspace.root / "notes/2026-11-28.md"
+        assert f"[{time}] tea in {zone}" in notes.read_text()
+
+
+@pytest.mark.parametrize("start", ["## Summary\n\nThe sewers.", "- [ ] read it", "- [x] done"])
+def test_a_note_that_starts_like_others_is_shown_by_its_title(tmp_path: Path, start: str) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "entries/a.md", f"---\ntitle: Les Misérables\n---\n\n{start}\n")
+    put(workspace, "entries/b.md", "---\ntitle: Moby\n---\n\nThe whale is white.\n")
+    assert sorted(list_texts(tmp_path)) == ["Les Misérables", "The whale is white."]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "author=Victor Hugo",
+        "author=[[Victor Hugo]]",
+        "editor=ana",
+        "shelf=blue",
+        "due<next month",
+        "due=this month",
+    ],
+)
+def test_a_condition_understands_links_imported_columns_and_dates(
+    tmp_path: Path, condition: str
+) -> None:
+    workspace = make_workspace(tmp_path)
+    head = 'author: ["[[Victor Hugo]]"]\neditor: "[[people/ana|Ana]]"\nmetadata: {shelf: blue}'
+    put(workspace, "entries/a.md", f"---\n{head}\ndue: 2026-11-30\n---\n\nThe sewers.\n")
+    put(workspace, "entries/b.md", "---\nauthor: Melville\ndue: 2026-12-20\n---\n\nThe whale.\n")
+    assert list_texts(tmp_path, "--where", condition) == ["The sewers."]
+
+
+def test_a_link_copied_from_a_note_names_it(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "entries/Chess.md", "Thursdays at seven.\n")
+    assert "seven" in run_mem(tmp_path, "read", "[[Chess]]")[1]
+
+
+def test_the_refusal_of_personal_data_names_its_setting(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    words = ("note", "Pay the rent to DE89 3704 0044 0532 0130 00.")
+    code, _, message = run_mem(tmp_path, *words)
+    assert code == 5
+    command = message.strip().partition("allow it: mem ")[2]
+    assert run_mem(tmp_path, *command.split())[0] == 0
+    assert run_mem(tmp_path, *words)[0] == 0
+
+
+def test_a_correction_without_the_key_is_the_new_value_of_the_key(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    user = ("--source", "user")
+    key = ("--key", "payments/provider")
+    run_mem(tmp_path, "write", "The payment provider is Adyen.", *key, *user)
+    run_mem(tmp_path, "write", "The provider is Stripe.", "--supersedes", "adyen", *user)
+    run_mem(tmp_path, "write", "The payment provider is Mollie.", *key, *user)
+    assert list_texts(tmp_path) == ["The payment provider is Mollie."]
+
+
+def test_a_purge_deletes_an_earlier_value_that_was_the_same(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    for port in (8443, 9443, 8443):
+        text = f"Staging listens on port {port}."
+        run_mem(tmp_path, "write", text, "--key", "staging/port", "--source", "user")
+    run_mem(tmp_path, "forget", "staging/port", "--purge", "--yes")
+    files = [path for path in workspace.root.rglob("*") if path.is_file()]
+    assert not [path for path in files if b"8443" in path.read_bytes()]
+
+
+def test_a_name_with_old_versions_matches_the_active_memories(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    for number in range(4):
+        status = "status: superseded\n" if number > 1 else ""
+        put(workspace, f"entries/tea-{number}.md", f"---\n{status}---\n\nTea {number}.\n")
+    message = run_mem(tmp_path, "read", "tea")[2]
+    assert "matches 2 memories" in message
