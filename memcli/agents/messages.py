@@ -11,6 +11,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import MemError
@@ -38,6 +40,7 @@ from ..store import (
     cut_masked,
     find_events_file,
     find_sessions_folder,
+    get_own_workspace,
     name_session,
     read_file,
     read_session,
@@ -239,7 +242,8 @@ class Requests(NamedTuple):
 
     def get_option(self, workspace: Workspace) -> str:
         """Return the option with which a command changes a workspace, or an empty string."""
-        return " --scope user" if workspace.is_own and self.others else ""
+        is_one_of_two = self.others or not self.workspace.is_own
+        return " --scope user" if workspace.is_own and is_one_of_two else ""
 
     def note_command(self, workspace: Workspace, action: str, number: int, text: str) -> None:
         actions = self.commands.setdefault(self.get_option(workspace), {})
@@ -284,10 +288,11 @@ def save_requests(
             except MemError as error:
                 errors.append(error)
     wanted = [statement for statement in statements if statement.kind != "forget"]
-    try:
-        errors += save_statements(requests, wanted, message, shown) if wanted else []
-    except MemError as error:
-        errors.append(error)
+    for is_general, group in groupby(wanted, attrgetter("is_general")):
+        try:
+            errors += save_statements(requests, list(group), message, shown, is_general=is_general)
+        except MemError as error:
+            errors.append(error)
     requests.undone.extend(f"Not done: {error.message}" for error in errors)
     lines = [*requests.done, *requests.undone]
     if not lines:
@@ -303,22 +308,24 @@ def save_requests(
 
 
 def save_statements(
-    requests: Requests, statements: Sequence["Statement"], message: str, shown: Shown
+    requests: Requests,
+    statements: Sequence["Statement"],
+    message: str,
+    shown: Shown,
+    *,
+    is_general: bool,
 ) -> list[MemError]:
-    """Save the user's statements in one command, and return the errors of rejected ones."""
+    """Save the user's statements in one command, and return the errors of rejected ones.
+
+    General statements are for every project, so they go to the user's own memory.
+    """
     from ..reconcile import Draft, write_memories
 
-    drafts = [
-        Draft(
-            statement.text,
-            type=statement.type,
-            source="user",
-            sources=(message,),
-        )
-        for statement in statements
-    ]
+    drafts = [Draft(item.text, item.type, source="user", sources=(message,)) for item in statements]
+    place = get_own_workspace(requests.workspace) if is_general else requests.workspace
+    project = "" if is_general else None
     errors = []
-    for outcome in write_memories(requests.workspace, drafts, actor="person")[0]:
+    for outcome in write_memories(place, drafts, actor="person", default_project=project)[0]:
         if outcome.error is not None:
             errors.append(outcome.error)
             continue
@@ -327,7 +334,7 @@ def save_statements(
         texts = [f"{outcome.action} {outcome.short_id}: {outcome.text}"]
         texts += [f"{item.relation} {item.short_id}: {item.text}" for item in outcome.related]
         requests.done.extend(texts)
-        requests.note_command(requests.workspace, "saved", outcome.undo, outcome.text)
+        requests.note_command(place, "saved", outcome.undo, outcome.text)
     return errors
 
 

@@ -162,6 +162,8 @@ def find_lines(earlier: Sequence["Message"], fewest: int = FEWEST_WORDS) -> list
     lines = []
     for message in earlier:
         bodies = [split_opening(item.text)[1] for item in find_own_sentences(message.text)]
+        # "Remember that the port is 80" states the port.
+        bodies = [pattern("statements.toml", "request_words").sub("", body) for body in bodies]
         is_agents = message.speaker != "user"
         if is_agents:
             # "It has three rooms, right?" states something.
@@ -221,8 +223,11 @@ def restate_line(line: Line) -> str:
 
 def replace_words(text: str, old: str, new: str) -> str:
     """Replace words of a text. "The Torne river" with "the Kalix river" is "The Kalix river"."""
-    first, last = re.escape(new.split()[0]), re.escape(new.split()[-1])
-    wanted = rf"(?i)(?:\b{first} )?{re.escape(old)}(?: {last}\b)?"
+    parts = [re.escape(word) for word in new.split()]
+    before = "".join(rf"(?:\b{part} )?" for part in parts)
+    after = "".join(rf"(?: {part}\b)?" for part in parts)
+    # 30 is no part of 02:30.
+    wanted = rf"(?i){before}(?<![\d.:]){re.escape(old)}(?!\w|[.:]\d){after}"
     return re.sub(wanted, lambda _: new, text)
 
 

@@ -421,12 +421,13 @@ def build_plan_by_rules(workspace: Workspace, batch: Batch) -> Plan:
         if statement.kind == "forget":
             plan.forget.append(statement)
             continue
+        project = choose_project(workspace, statement.project) or batch.project
         plan.drafts.append(
             Draft(
                 statement.text,
                 type=statement.type,
                 source="user",
-                project=choose_project(workspace, statement.project) or batch.project,
+                project="" if statement.is_general else project,
                 created_at=get_said_at(messages[statement.message_id], workspace.now),
                 is_undated=messages[statement.message_id].is_undated,
                 sources=(f"{batch.session_id}#{statement.message_id}",),

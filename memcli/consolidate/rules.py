@@ -67,6 +67,7 @@ class Statement(NamedTuple):
     timestamp: str = ""
     project: str = ""
     corrects: str = ""  # the words of the wrong value, or the sentence with it
+    is_general: bool = False  # the user says that it is for every project
 
 
 def find_statements(messages: Sequence["Message"]) -> list[Statement]:
@@ -162,7 +163,7 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
             # "That comment is out of date, ignore it" speaks about what the agent has said.
             is_about_agent = is_clause_about(body[: withdrawal.start()], near)
             if len(body) < SHORT_WITHDRAWAL and not is_about_agent:
-                if not found:
+                if not found and not search_pattern("idiom", text):
                     found = [Statement("", "", "forget")]
                 elif last == number - 1:
                     found = found[:-1]
@@ -235,6 +236,7 @@ def read_request(body: str, reading: Reading) -> Statement | None:
     if kind == "forget":
         # "Forget that we want QR bills, the client is happy without."
         clause, _, rest = wanted.partition(", ")
+        it = match_start("it", clause)
         if is_correcting_clause(clause, rest):
             line = Line(format_sentence(clause), is_agents=False)
             # "It is 11 now" is about the price, and the statement says of what.
@@ -243,6 +245,9 @@ def read_request(body: str, reading: Reading) -> Statement | None:
             if not is_dependent(text):
                 text = format_sentence(text)
                 return Statement(text, "correction", "correction", corrects=line.text)
+        elif it and not reading.previous:
+            # "That it always fails on Windows": the other words tell which memory is meant.
+            clause = clause[it.end() :]
         wanted = clause if " " in clause else wanted
     if search_pattern("question", wanted) or search_pattern("this_session", body):
         return Statement("", "", kind)
@@ -250,7 +255,9 @@ def read_request(body: str, reading: Reading) -> Statement | None:
         before = reading.previous or get_short_text(reading.earlier)
         wanted = f"{format_sentence(before)} {format_sentence(wanted)}" if before else ""
     text = format_sentence(wanted)
-    return Statement(text, guess_type(text) if kind == "request" else "", kind)
+    memory_type = guess_type(text) if kind == "request" else ""
+    is_general = bool(match_start("general_request", body))
+    return Statement(text, memory_type, kind, is_general=is_general)
 
 
 def is_correcting_clause(clause: str, rest: str) -> bool:
@@ -293,7 +300,10 @@ def read_standing(
 def find_spoken_kind(sentence: str) -> str:
     """Return the kind of a sentence with words such as "ok so" around it."""
     text = format_sentence(sentence).rstrip(".!")
-    return find_kind(text) or ("decision" if search_pattern("decision", text) else "")
+    kind = find_kind(text)
+    if not kind and match_start("instruction", text):
+        return "rule"
+    return kind or ("decision" if search_pattern("decision", text) else "")
 
 
 def is_clause_about(body: str, lines: Sequence[Line]) -> bool:

@@ -108,6 +108,7 @@ if TYPE_CHECKING:
         find_own_workspace,
         find_project_workspace,
         find_recording_workspace,
+        get_own_workspace,
         get_recording_workspace,
         get_target_workspace,
         get_workspaces,
@@ -168,8 +169,9 @@ __getattr__ = import_lazily(
         ),
         "workspace": (
             "MARK PURGED_IDS TEMPORARY_PREFIX Workspace find_own_workspace "
-            "find_project_workspace find_recording_workspace get_recording_workspace "
-            "get_target_workspace get_workspaces open_folder parse_purged_ids"
+            "find_project_workspace find_recording_workspace get_own_workspace "
+            "get_recording_workspace get_target_workspace get_workspaces open_folder "
+            "parse_purged_ids"
         ),
         "writer": (
             "Append ChangeGroup Commit Replace check_group commit commit_one "

@@ -307,12 +307,20 @@ def get_recording_workspace(workspace: Workspace) -> Workspace:
     A shared workspace changes only by a command that somebody typed. Instead of it, this returns
     the user's own workspace, labelled with the project.
     """
-    context = workspace.context
-    if workspace.is_own or context.common.scope or not workspace.is_shared:
+    if workspace.is_own or workspace.context.common.scope or not workspace.is_shared:
         return workspace
-    common = context.common._replace(scope="user", workspace="")
-    own = get_target_workspace(context._replace(common=common))
+    own = get_own_workspace(workspace)
     own.project = workspace.project or own.project
+    return own
+
+
+def get_own_workspace(workspace: Workspace) -> Workspace:
+    """Return the user's own workspace, with the gates of another one."""
+    if workspace.is_own:
+        return workspace
+    common = workspace.context.common._replace(scope="user", workspace="")
+    own = get_target_workspace(workspace.context._replace(common=common))
+    own.gates = workspace.gates
     own.build_purge_filter = workspace.build_purge_filter
     return own
 

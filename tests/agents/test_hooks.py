@@ -312,6 +312,49 @@ def test_a_request_in_a_shared_project_names_the_command_that_undoes_it(tmp_path
     assert run_mem(tmp_path, "ls", "--scope", "project", **home)[0] == 1
 
 
+def test_a_request_for_all_projects_is_saved_in_the_own_memory(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    home = {"HOME": str(tmp_path / "home")}
+    prompt = "remember for all my projects: I use fish. Remember that the port is 80."
+    answer = send(tmp_path, "UserPromptSubmit", prompt=prompt)
+    assert answer["systemMessage"] == (
+        'mem: saved "I use fish." in your own memory (mem undo --scope user);'
+        ' saved "The port is 80." (mem undo)'
+    )
+    listed = run_mem(tmp_path, "ls", "--scope", "user", "--json", "summary,project", **home)[1]
+    assert json.loads(listed)["entries"] == [{"summary": "I use fish.", "project": ""}]
+
+
+def test_a_request_to_forget_a_subject_is_answered(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    run_mem(tmp_path, "write", "Always fails on my machine when the cache is cold.")
+    rota = "The on-call rotation changes every Monday at 10 in the ops channel."
+    run_mem(tmp_path, "write", rota)
+    messages = [
+        send(tmp_path, "UserPromptSubmit", prompt=prompt).get("systemMessage", "")
+        for prompt in (
+            "forget that it always fails on my machine when the cache is cold",
+            "Forget about the on-call rotation",
+            "Forget about the moon landing",
+        )
+    ]
+    assert messages[0].startswith('mem: forgotten "Always fails on my machine')
+    assert messages[1].startswith(f"mem: perhaps this one: {rota} (to forget it: mem forget ")
+    assert messages[2] == "mem: found no memory that says: The moon landing."
+
+
+def test_a_corrected_value_replaces_a_remembered_one(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    prompt = "The backup of the wiki goes to the NAS and is kept for 30 days, remember that."
+    for text in (prompt, "No, it's kept for 60 days, not 30"):
+        send(tmp_path, "UserPromptSubmit", prompt=text)
+        send(tmp_path, "Stop", last_assistant_message="Saved.")
+    assert run_mem(tmp_path, "consolidate", "--all")[0] == 0
+    listed = json.loads(run_mem(tmp_path, "ls", "--json", "summary")[1])["entries"]
+    new = "The backup of the wiki goes to the NAS and is kept for 60 days."
+    assert listed == [{"summary": new}]
+
+
 def test_a_request_forgets_in_both_memories_that_a_hook_may_change(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     home = {"HOME": str(tmp_path / "home")}

@@ -52,6 +52,10 @@ def read(*lines: str) -> list[Statement]:
         ("Merk dir, dass der Server Falke heißt", "request", "fact", "Der Server Falke heißt."),
         ("Forget that I like jazz.", "forget", "", "I like jazz."),
         ("forget what I said about the piano", "forget", "", "The piano."),
+        ("Forget about the on-call rotation", "forget", "", "The on-call rotation."),
+        ("forget that it always fails on my laptop", "forget", "", "Always fails on my laptop."),
+        ("remember for all my projects: I use fish", "request", "fact", "I use fish."),
+        ("Remember for every repo that I use fish", "request", "fact", "I use fish."),
     ],
 )
 def test_a_prompt_asks_to_remember_or_forget(
@@ -77,6 +81,9 @@ def test_a_prompt_asks_to_remember_or_forget(
         "save",
         "forget everything",
         "forget it",
+        "Forget about it, I'll ask Mira.",
+        "forget about styling, just make it work",
+        "Forget about the failing test for now",
         "remember my pin is, no actually don't, delete that",
         "> remember that I like tea",
         "```\nremember that the port is 80\n```",
@@ -99,6 +106,28 @@ def test_a_prompt_asks_to_remember_or_forget(
         "never gonna give you up",
         "remember to run the tests",
         "hello from the office",
+        "why is the build so slow? always fails on my machine when the cache is cold",
+        "the deploy script always fails when the VPN is off",
+        "the tests always crash on a full disk",
+        "I prefer option B",
+        "I'd rather have the second one",
+        "no, I meant the other function",
+        "Always send one.",
+        "don't touch the parser, just fix the test",
+        "don't add tests, just fix the bug",
+        "do not delete the files in src",
+        "don't look at other files",
+        "stop the server",
+        "stop running the tests",
+        "keep the second version",
+        "make sure it compiles",
+        "read the file before you edit it",
+        "show me the diff before you push it",
+        "run the migration before you restart the server",
+        "I want all tests to pass",
+        "I want all files moved to src",
+        "In our team there are five people.",
+        "the tests need mocks",
     ],
 )
 def test_nothing_is_stored(prompt: str) -> None:
@@ -121,6 +150,21 @@ def test_nothing_is_stored(prompt: str) -> None:
         ("Never take more than one day to answer", "rule"),
         ("don't use moment, use date-fns", "rule"),
         ("stop adding comments to every function", "rule"),
+        ("Do not use default exports.", "rule"),
+        ("No default exports in this project.", "rule"),
+        ("Stop adding emojis to commit messages.", "rule"),
+        ("stop adding a summary at the end of your answers", "rule"),
+        ("Don't mock the database in tests.", "rule"),
+        ("don't catch exceptions in handlers, let them bubble up", "rule"),
+        ("You should ask me before you install a new dependency.", "rule"),
+        ("ask me before deleting files", "rule"),
+        ("Keep PR descriptions under 10 lines please.", "rule"),
+        ("make sure you run npm run lint before you say you're done", "rule"),
+        ("I want all errors logged with the request id.", "rule"),
+        ("I want every endpoint to have a test.", "rule"),
+        ("In our team, reviews need two approvals.", "rule"),
+        ("Please don't use semicolons.", "rule"),
+        ("Name branches after the ticket.", "rule"),
         ("run `make fmt` after every edit of a .go file", "rule"),
         ("I told you: use date-fns, not moment", "preference"),
         ("we decided to keep the monorepo because the split cost too much", "rule"),
@@ -190,6 +234,10 @@ def test_a_pronoun_takes_the_sentence_before_along() -> None:
             "Snapshots only go through review. Never accept them blindly.",
             ["Snapshots only go through review. Never accept them blindly."],
         ),
+        (
+            "Retries made two invoices without an idempotency key. Always send one.",
+            ["Retries made two invoices without an idempotency key. Always send one."],
+        ),
         ("We never use them in tests.", ["We never use them in tests."]),
     ],
 )
@@ -215,6 +263,23 @@ def test_a_later_statement_withdraws_an_earlier_one() -> None:
         "user: sorry, the staging port is 81, not 80",
     )
     assert [item.text for item in corrected] == ["The staging port is 81, not 80."]
+
+
+@pytest.mark.parametrize(
+    ("said", "is_forgotten"),
+    [
+        ("forget that again", True),
+        ("Forget it! That was wrong.", True),
+        ("never mind", True),
+        ("Forget it, let's do something else. Can you list the routes?", False),
+        ("forget that, let's look at the routes", False),
+        ("Never mind, I found it.", False),
+        ("nvm, can you list the routes?", False),
+    ],
+)
+def test_a_change_of_subject_takes_nothing_back(said: str, is_forgotten: bool) -> None:
+    found = read("user: Remember that the lamp is blue.", "assistant: Saved.", f"user: {said}")
+    assert [item.kind for item in found] == ["forget" if is_forgotten else "request"]
 
 
 def test_remember_that_means_the_message_before() -> None:
@@ -271,6 +336,17 @@ def test_a_corrected_name_brings_no_second_article() -> None:
         "user: It's the Kalix river, not the Torne.",
     )
     assert [item.text for item in said] == ["The study site is at the Kalix river near the border."]
+
+
+def test_a_corrected_value_brings_no_words_twice() -> None:
+    (found,) = read(
+        "user: The wiki is saved at 02:30 and the copy is kept for 30 days, remember that.",
+        "assistant: Saved.",
+        "user: No, it's kept for 60 days, not 30",
+    )
+    assert found.text == "The wiki is saved at 02:30 and the copy is kept for 60 days."
+    found = read("user: Remember that the port is 80.", "assistant: Ok.", "user: no, it's 81")[-1]
+    assert (found.text, found.corrects) == ("The port is 81.", "the port is 80.")
 
 
 def test_a_task_before_a_request_is_not_remembered() -> None:
