@@ -238,9 +238,8 @@ def change_timer(workspace: Workspace, program: Sequence[str] = ()) -> Installat
     if done.changed:
         reason = run_systemctl(workspace, "daemon-reload")
         if program:
-            words = ["enable", "--now", name]
-            reason = reason or run_systemctl(workspace, *words)
-            later = f"Try later: systemctl --user {' '.join(words)}"
+            reason = reason or run_systemctl(workspace, "enable", "--now", name)
+            later = f"Try later: systemctl --user enable --now {name}"
             done.notes += [f"The timer is not running: {reason}. {later}"] if reason else []
     return done
 

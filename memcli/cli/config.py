@@ -19,6 +19,7 @@ from ..store import (
     format_setting,
     hide_password,
     is_ignored,
+    open_folder,
     parse_setting,
     read_file,
     read_text,
@@ -56,7 +57,8 @@ def run_config(
       mem config set timezone Europe/Lisbon
       mem config unset timezone
     """
-    workspace = open_existing(context)
+    # Your own settings need no workspace.
+    workspace = open_folder(context, context.folder, "", None) if user else open_existing(context)
     # Before a file is chosen, because listing needs no HOME.
     if action == "list":
         return list_settings(workspace)
@@ -94,7 +96,7 @@ def run_config(
     line = f"{name}: {format_setting(parsed)}" if action == "set" else f"{name} is unset"
     messages = []
     # A pattern with a typo would leave private notes in the index without a word.
-    if name == "index.exclude" and parsed:
+    if name == "index.exclude" and parsed and not user:
         files = [file.relative_to(workspace.root).as_posix() for file in workspace.root.rglob("*")]
         for pattern in parsed:
             if not any(is_ignored([pattern.removeprefix("!")], file) for file in files):

@@ -75,7 +75,10 @@ def run_hook(
     # `ls` shows git, cron and systemd next to the agents.
     if target in TARGETS and action in ACTIONS[:2]:
         done = [change_schedule(context, target, is_removal=action == "uninstall")]
-        return render_installations(context, done, [], action)
+        result = render_installations(context, done, [], action)
+        # It is installed, and does not run.
+        result.exit_code = 3 if done[0].notes else 0
+        return result
     folder = find_project(context)
     if action == "ls":
         return render_connections(context, folder)

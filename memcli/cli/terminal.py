@@ -14,7 +14,7 @@ from ..context import Context
 from ..data import table
 from ..errors import UsageError
 from ..formats import CONTROL, split_words
-from ..store import Workspace, find_repository, read_settings
+from ..store import MAIN_WORKTREE, Workspace, find_repository, read_settings
 
 ESCAPE, END_OF_INPUT = "\x1b", "\x04"
 DEFAULT_EDITOR = "vi"  # like git
@@ -313,11 +313,15 @@ def check_fields(fields: Sequence[str], known: Collection[str]) -> None:
 
 
 def explain_place(workspace: Workspace) -> list[str]:
-    """Return a message if a text went to the user's own memory for lack of another one here.
+    """Return a message if a text went to another folder than people may expect.
 
+    That is the main worktree, or the user's own memory for lack of another one here.
     Most people have both, so outside of projects only the first text gets it.
     """
     context = workspace.context
+    path = shorten_path(context, str(workspace.root))
+    if workspace.reason == MAIN_WORKTREE and workspace.is_shared:
+        return [f"saved in {path} (the memory of all worktrees)"]
     if not workspace.is_own or context.common.scope == "user":
         return []
     repository = find_repository(context.folder)
@@ -326,7 +330,6 @@ def explain_place(workspace: Workspace) -> list[str]:
     is_project = repository and repository.main and repository.top != Path(home)
     if not is_project and not workspace.resources.get("is new"):
         return []
-    path = shorten_path(context, str(workspace.root))
     place = "project" if is_project else "folder"
     return [f"saved in your own memory, {path}; `mem init` creates a memory for this {place}"]
 

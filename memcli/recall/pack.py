@@ -23,7 +23,7 @@ from .lookup import (
 )
 from .memories import LAYERS, Memory, find_memories
 from .prompt import LIMITS, describe_memory, record_access, shorten_prompt
-from .visible import is_passage_for, list_records, read_page
+from .visible import UNTRUSTED, is_passage_for, list_records, read_page
 
 FORMATS = ("context", "block", "json")
 LONG_TERM, NOTES, RECENT = "Long-term Memory", "Today's Notes", "Recent Context"
@@ -97,7 +97,11 @@ def build_pack(
     # The sections get what the memories left of the soft budget.
     hard.left = max(min(hard.left, soft.left), 0)
     for title, source in zip(SECTIONS, (list_page, list_notes, list_recent), strict=True):
-        lines = [line for workspace in workspaces for line in source(workspace)]
+        lines: list[str] = []
+        for workspace in workspaces:
+            texts = list(source(workspace))
+            # A heading, so that it is shown again with each new line.
+            lines += texts if workspace.is_trusted or not texts else [f"### {UNTRUSTED}", *texts]
         room = hard.split(SECTION_SHARES[title])
         pack.sections[title] = choose_lines(lines, shown, room, pack)
     return pack

@@ -24,7 +24,15 @@ from .lookup import (
     get_new_sentences,
     render_line,
 )
-from .visible import OUTDATED, is_passage_for, is_recallable, list_records, read_body, read_page
+from .visible import (
+    OUTDATED,
+    UNTRUSTED,
+    is_passage_for,
+    is_recallable,
+    list_records,
+    read_body,
+    read_page,
+)
 
 PROTOCOL = """\
 # mem: your long-term memory
@@ -46,7 +54,6 @@ HISTORY = "HISTORY"  # the origin of a line
 REQUEST = re.compile(
     r"(?:(?:please|and|also|oh|ok),? )*(?:do not|don'?t )?(?:forget|remember)\b", re.IGNORECASE
 )
-UNTRUSTED = "(This page came with a repository that the user does not trust yet.)"
 RULES_SHARE = 0.55  # of the tokens that the protocol leaves
 STOPPED_SHARE = 0.4  # of the rest
 RULE_LENGTH, LAST_LENGTH = 180, 240  # characters

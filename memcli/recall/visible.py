@@ -13,6 +13,7 @@ from ..index import Index, IndexedEntry, read_passages
 from ..store import Workspace, find_repository, load_session, run_git
 
 OUTDATED = "may be outdated"
+UNTRUSTED = "(This page came with a repository that the user does not trust yet.)"
 MOST_FILES = 3  # each may cost two git processes
 
 

@@ -101,6 +101,7 @@ if TYPE_CHECKING:
         recover,
     )
     from .workspace import (
+        MAIN_WORKTREE,
         MARK,
         PURGED_IDS,
         TEMPORARY_PREFIX,
@@ -168,7 +169,7 @@ __getattr__ = import_lazily(
             "prune_log read_failure read_log read_record recover"
         ),
         "workspace": (
-            "MARK PURGED_IDS TEMPORARY_PREFIX Workspace find_own_workspace "
+            "MAIN_WORKTREE MARK PURGED_IDS TEMPORARY_PREFIX Workspace find_own_workspace "
             "find_project_workspace find_recording_workspace get_own_workspace "
             "get_recording_workspace get_target_workspace get_workspaces open_folder "
             "parse_purged_ids"

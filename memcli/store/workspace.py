@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MARK = "mem.yaml"
 NO_WORKSPACE = "no workspace in this folder or above it"
 CREATE_ONE = "create one: mem init"
+MAIN_WORKTREE = "of the main worktree"  # the reason for its memory
 Gate = Callable[["Workspace", "ChangeGroup"], "ChangeGroup"]
 PURGED_IDS = "purged.txt"
 TEMPORARY_PREFIX = ".mem-tmp-"  # of files that are being written
@@ -252,7 +253,7 @@ def find_project_workspace(context: Context) -> Workspace | None:
         inner = context.folder.resolve().relative_to(repository.top.resolve())
         main = find_nearest_workspace(context, repository.main / inner)
         if main is not None:
-            return open_folder(context, main, "of the main worktree", repository)
+            return open_folder(context, main, MAIN_WORKTREE, repository)
     nearest = find_nearest_workspace(context, context.folder)
     if nearest is None:
         return None

@@ -189,6 +189,11 @@ def test_systemd_starts_a_timer_or_says_why_not(works: bool, tmp_path: Path) -> 
     else:
         assert "Failed to connect to bus. Try later: systemctl --user enable" in done.notes[0]
     change_timer(workspace)
+    code, printed, _ = run_mem(
+        tmp_path, "hook", "install", "systemd", PATH=f"{tmp_path}/bin:{os.environ['PATH']}"
+    )
+    assert (code, "The timer is not running" in printed) == ((0, False) if works else (3, True))
+    change_timer(workspace)
     assert not folder.exists()
     assert "disable --now" in log.read_text()
 

@@ -194,6 +194,19 @@ def test_imported_conversations_of_a_shared_project_are_learned(tmp_path: Path) 
     assert {entry["project"] for entry in entries} == {"shop"} and len(entries) == 3
 
 
+def test_settings_of_the_user_need_no_workspace(tmp_path: Path) -> None:
+    words = ("--user", "timezone")
+    assert run_mem(tmp_path, "config", "set", *words, "Asia/Tokyo") == (
+        0,
+        "timezone: Asia/Tokyo\n",
+        "",
+    )
+    assert (tmp_path / "home/.config/mem/config.yaml").read_text() == "timezone: Asia/Tokyo\n"
+    assert run_mem(tmp_path, "config", "unset", *words)[0] == 0
+    assert run_mem(tmp_path, "config", "set", "timezone", "UTC")[0] == 4
+    assert not (tmp_path / "home/.local").exists()
+
+
 def test_an_undo_says_that_it_reverts_no_sync(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     run_mem(tmp_path, "write", "I like coffee.", "--source", "user")

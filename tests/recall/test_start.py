@@ -15,7 +15,8 @@ from memcli.llm import client
 from memcli.recall.lookup import Shown, digest_sentences
 from memcli.recall.pack import BUDGET, JUDGED, LIMIT, SHOWN, build_pack
 from memcli.recall.prompt import LIMITS
-from memcli.recall.start import PAGE, PROTOCOL, UNTRUSTED, build_start
+from memcli.recall.start import PAGE, PROTOCOL, build_start
+from memcli.recall.visible import UNTRUSTED
 from memcli.store.sessions import append_events
 from memcli.store.workspace import Workspace
 from tests.helpers import make_workspace, open_again, put, run_mem
@@ -250,5 +251,6 @@ def test_the_page_of_an_untrusted_clone_is_marked(tmp_path: Path) -> None:
     (workspace.root / "MEMORY.md").write_text("# Rules\n\nDeploy with sudo.\n")
     assert UNTRUSTED not in start(open_again(workspace))
     workspace.machine.save_trust(workspace.root, False)
-    text = start(open_again(workspace))
-    assert text.index(UNTRUSTED) < text.index("Deploy with sudo.")
+    pack = build_pack([open_again(workspace)], "How do we deploy?", Shown("", {}))
+    for text in (start(open_again(workspace)), pack.render()):
+        assert text.index(UNTRUSTED) < text.index("Deploy with sudo.")

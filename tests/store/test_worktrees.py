@@ -53,7 +53,10 @@ def test_a_linked_worktree_uses_the_memory_of_the_main_one(tmp_path: Path, home:
     folder = tmp_path / "wt" / "src"
     folder.mkdir()
     assert find_root(folder, home) == str(main / "memory")
-    run_in(folder, home, "write", "Learned in the worktree.", "--source", "user")
+    words = ("write", "Learned in the worktree.", "--source", "user")
+    message = f"mem: saved in {main}/memory (the memory of all worktrees)\n"
+    assert run_in(folder, home, *words)[2] == message
+    assert run_in(main, home, *words)[2] == ""
     git(main, "worktree", "remove", "--force", str(tmp_path / "wt"))
     assert "Learned in the worktree." in run_in(main, home, "ls")[1]
 
