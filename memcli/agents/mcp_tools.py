@@ -360,7 +360,10 @@ def review_questions(
             if question.id == id:
                 answer_questions(workspace, [question], answer)
                 return f"{answer}: {get_text(question, answer)}"
-            choices = [f"  {choice.date[:10]} {choice.text}" for choice in question.memories]
+            choices = [
+                f"  {label}: {choice.text} {choice.date[:10]}"
+                for label, choice in zip(question.answers, question.memories, strict=False)
+            ]
             answers = "|".join(question.answers)
             items.append("\n".join([f"{question.text}  ({question.id}: {answers})", *choices]))
     if id:

@@ -11,11 +11,12 @@ from ..store.undo import undo
 from .terminal import Result, clean_line, print_message, read_key, wrap_text
 
 REVIEW_FIELDS = ("id", "kind", "text", "reason", "memories", "answers", "answer", "undo")
-KEYS = {"o": "older", "n": "newer", "k": "both", "a": "accept", "r": "reject"}
 KEY_TEXTS = {"both": "keep both"}  # other answers say what they do
 LABELS = {
     "older": "Kept the older memory",
     "newer": "Kept the newer memory",
+    "copy": "Kept the copy, under the name of the note",
+    "note": "Kept the note, and deleted the copy",
     "both": "Kept both",
     "accept": "Saved",
     "reject": "Rejected; it is refused from now on",
@@ -28,7 +29,7 @@ def run_review(
     context: Context,
     question: Annotated[str, Argument(metavar="[ID]", help="Only this question.")] = "",
     answer: Annotated[
-        str, Argument(metavar="[ANSWER]", help="older, newer, both, accept or reject.")
+        str, Argument(metavar="[ANSWER]", help="older, newer, copy, note, both, accept or reject.")
     ] = "",
     duplicates: Annotated[bool, Option(help="Also list memories that may be duplicates.")] = False,
 ) -> Result:
@@ -36,7 +37,8 @@ def run_review(
 
     \b
     o  keep the older memory
-    n  keep the newer memory
+    n  keep the newer memory, or the note
+    c  keep the copy of a note
     k  keep both
     a  accept a memory of the inbox
     r  reject it
@@ -71,8 +73,7 @@ def run_review(
         workspace, asked = items[0]
         done = answer_questions(workspace, [asked], answer)
         data = {"id": asked.id, "kind": asked.kind, "answer": answer, "undo": done.number}
-        text = get_text(asked, answer)
-        lines = [f"{LABELS[answer]}: {text}  ({asked.id})"]
+        lines = [f"{LABELS[answer]}: {get_text(asked, answer)}  ({asked.id})"]
         return Result(data, lines, [[asked.id, answer]], done.messages)
     if items and context.is_terminal and not context.common.as_json:
         return Dialog(context, items).ask_all()
@@ -96,6 +97,11 @@ def list_items(context: Context, items: list[Item]) -> Result:
         rows.append([question.id, question.kind, answers, *texts])
     data = {"questions": [question for _, question in items]}
     return Result(data, lines, rows, nothing="Nothing to decide.")
+
+
+def list_keys(question: Question) -> dict[str, str]:
+    """Return the answers to a question by their keys, the first letter of how they are shown."""
+    return {KEY_TEXTS.get(answer, answer)[0]: answer for answer in question.answers}
 
 
 class Dialog:
@@ -129,16 +135,15 @@ class Dialog:
     def show(self, position: int) -> None:
         _, question = self.items[position]
         self.print(f"{position + 1} of {len(self.items)}: {question.text}")
-        # A pair has the older memory first.
-        labels = ("older: ", "newer: ") if len(question.memories) > 1 else ("",)
-        for label, choice in zip(labels, question.memories, strict=True):
+        for answer, choice in zip(question.answers, question.memories, strict=False):
+            label = f"{answer}: " if len(question.memories) > 1 else ""
             self.print(f"  {label}{self.describe(choice)}")
         for line in question.reason.splitlines():
             self.print(f"  {line}")
 
     def read_key(self, question: Question) -> str:
         """Return the next key that this question accepts."""
-        answers = {key: answer for key, answer in KEYS.items() if answer in question.answers}
+        answers = list_keys(question)
         keys = [f"{key} {KEY_TEXTS.get(answer, answer)}" for key, answer in answers.items()]
         while True:
             self.print(f"{' · '.join(keys)} · {OTHER_KEYS}")
@@ -148,9 +153,8 @@ class Dialog:
                 return key
 
     def describe(self, choice: Choice) -> str:
-        workspace = self.items[0][0]
-        day = workspace.describe_day(choice.date)
-        return f"{choice.text}  ({choice.source} · {day} · {choice.short_id})"
+        day = self.items[0][0].describe_day(choice.date)
+        return f"{choice.text}  ({choice.source} · {day or 'undated'} · {choice.short_id})"
 
     def print(self, line: str) -> None:
         lines = wrap_text(self.context, clean_line(line), 4)
@@ -166,7 +170,8 @@ class Dialog:
             return earlier[-1] if earlier else position
         if key == "u":
             return self.undo_last(position)
-        self.answer(position, KEYS[key.lower()], for_all=key.isupper())
+        answer = list_keys(self.items[position][1])[key.lower()]
+        self.answer(position, answer, for_all=key.isupper())
         return position
 
     def answer(self, position: int, answer: str, *, for_all: bool) -> None:

@@ -15,7 +15,6 @@ from .terminal import Result, print_message
 SYNC_FIELDS = ("remote", "branch", "committed", "sent", "received", "conflicts", "skipped")
 MOST_LINES = 10
 MARKS = {"added": "+", "changed": "~", "replaced": "-", "forgotten": "-", "deleted": "-"}
-WITHOUT_TEXT = {"forgotten": "a forgotten memory", "deleted": "a deleted memory"}
 
 
 def run_sync(
@@ -97,7 +96,7 @@ def render_sync(context: Context, done: SyncResult, *, dry_run: bool) -> Result:
     if not lines:
         lines.append(f"Nothing new, here or in {name}" if done.remote else "Nothing new here")
     messages = [f"{item.path}: not sent: {item.reason}" for item in done.skipped]
-    messages += [": ".join(filter(None, item)) for item in done.conflicts]
+    messages += [f"{item.path}: {item.reason}" for item in done.conflicts]
     # Without a remote, nothing was exchanged.
     needs_person = bool(done.skipped or done.conflicts or not done.remote)
     if done.conflicts:
@@ -119,7 +118,7 @@ def list_sentences(items: list[Item]) -> list[str]:
     memories = [item for item in items if item.kind == "entry"]
     lines = []
     for item in memories[:MOST_LINES]:
-        text = item.text or WITHOUT_TEXT.get(item.action, item.path)
+        text = item.text or ("a forgotten memory" if item.action == "forgotten" else item.path)
         lines.append(f"  {MARKS[item.action]} {text}")
     if len(memories) > MOST_LINES:
         lines.append(f"  … and {len(memories) - MOST_LINES} more")

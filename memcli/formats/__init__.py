@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         replace_body,
     )
     from .frontmatter import FrontmatterError, edit, format_document, get_body, get_content, parse
-    from .ids import build_id, build_slug, get_id_end, is_id
+    from .ids import COPY_START, build_id, build_slug, get_id_end, is_id
     from .json_stream import BLANK, CutOffError, JsonStream, LongValue
     from .merge import find_added_lines, merge_lines, merge_sequences
     from .page import (
@@ -140,7 +140,7 @@ __getattr__ = import_lazily(
             "read_list read_share read_tags replace_body"
         ),
         "frontmatter": "FrontmatterError edit format_document get_body get_content parse",
-        "ids": "build_id build_slug is_id get_id_end",
+        "ids": "COPY_START build_id build_slug is_id get_id_end",
         "json_stream": "BLANK CutOffError JsonStream LongValue",
         "merge": "find_added_lines merge_lines merge_sequences",
         "page": (

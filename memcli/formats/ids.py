@@ -9,6 +9,7 @@ ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, o
 ID_LENGTH = 16
 SHORT_LENGTH = 6
 SLUG_LENGTH = 48
+COPY_START = "mem_0000000000"  # of the id that a sync gives to a copy of a note
 ID = re.compile(rf"[a-z]+_[{ALPHABET}]{{{ID_LENGTH}}}")
 
 

@@ -38,7 +38,15 @@ if TYPE_CHECKING:
         restore,
     )
     from .pairs import find_circles, find_conflicts, find_outdated_ids
-    from .review import Choice, Question, answer_questions, find_questions, get_text, list_questions
+    from .review import (
+        Choice,
+        Question,
+        answer_questions,
+        build_pair_question,
+        find_questions,
+        get_text,
+        list_questions,
+    )
     from .similar import find_neighbors
 
 __getattr__ = import_lazily(
@@ -57,7 +65,10 @@ __getattr__ = import_lazily(
             "purge_entries restore"
         ),
         "pairs": "find_circles find_conflicts find_outdated_ids",
-        "review": "Choice Question answer_questions find_questions get_text list_questions",
+        "review": (
+            "Choice Question answer_questions build_pair_question find_questions get_text "
+            "list_questions"
+        ),
         "similar": "find_neighbors",
     },
 )

@@ -11,12 +11,15 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from ..formats import fold_key, parse, read_entry, read_list
+from ..formats import COPY_START, fold_key, parse, read_entry, read_list
 from ..index import Index, IndexedEntry, get_stop_words
 from ..store import Workspace, read_file
 
 Pair = tuple[IndexedEntry, IndexedEntry]
 """Two memories, the older first."""
+
+# `mem sync` adds these fields to the copy of a note.
+OWN_FIELDS = ("id", "updated_at", "conflicts_with")
 
 # Of 195 hand-written repeats 94 are that close, and of 317 statements of other things 25.
 DUPLICATE_COSINE = 0.85
@@ -217,8 +220,14 @@ def is_likely_duplicate(index: Index, pair: Pair) -> bool:
 
 def order_pair(first: IndexedEntry, second: IndexedEntry) -> Pair:
     if (second.updated_at, second.id) < (first.updated_at, first.id):
-        return second, first
-    return first, second
+        first, second = second, first
+    # git does not know when a note was edited. The note has the version that was synced later.
+    return (second, first) if is_sync_copy(second, first) else (first, second)
+
+
+def is_sync_copy(copy: IndexedEntry, note: IndexedEntry) -> bool:
+    """Return whether `mem sync` made a file for another version of a note."""
+    return copy.id.startswith(COPY_START) and note.id in copy.conflicts_with
 
 
 def is_distinct(index: Index, pair: Pair) -> bool:

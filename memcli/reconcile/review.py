@@ -5,7 +5,15 @@ from dataclasses import dataclass, replace
 from difflib import unified_diff
 
 from ..errors import ChangedError, UsageError
-from ..formats import SUMMARY_LENGTH, build_digest, build_id, get_body, shorten, summarize_texts
+from ..formats import (
+    SUMMARY_LENGTH,
+    build_digest,
+    build_id,
+    edit_entry,
+    get_body,
+    shorten,
+    summarize_texts,
+)
 from ..index import Index, IndexedEntry, open_index
 from ..store import Append, ChangeGroup, Commit, Replace, Workspace, commit, hold_lock, read_file
 from .admit import Admission
@@ -21,20 +29,24 @@ from .changes import (
     list_inbox,
 )
 from .pairs import (
+    OWN_FIELDS,
     Pair,
     add_distinct_id,
     find_conflicts,
     find_contradictions,
     find_duplicates,
     is_distinct,
+    is_sync_copy,
     read_metadata,
 )
 
 OLDER, NEWER, BOTH = PAIR_ANSWERS = ("older", "newer", "both")
+COPY, NOTE, _ = COPY_ANSWERS = ("copy", "note", BOTH)
 ACCEPT, REJECT = INBOX_ANSWERS = ("accept", "reject")
 MOST_LINES = 10  # of the lines in which two memories differ
 TEXTS = {
     "conflict": "These memories disagree. Which one is true?",
+    "copy": "Two machines changed this note. Which version is right?",
     "number": "These memories give two numbers for the same thing. Which one is true?",
     "duplicate": "These memories may say the same thing. Which one should stay?",
     "inbox": "Save this memory?",
@@ -58,7 +70,7 @@ class Question:
     """A question for a person."""
 
     id: str
-    kind: str  # conflict, inbox, number or duplicate
+    kind: str  # conflict, copy, inbox, number or duplicate
     text: str
     memories: list[Choice]
     answers: Sequence[str]
@@ -89,8 +101,9 @@ def build_pair_question(index: Index, kind: str, pair: Pair) -> Question:
     texts = [index.read_text(entry.path) or "" for entry in pair]
     older, newer = (get_body(text).splitlines() for text in texts)
     # Two machines can give a property of a note two values.
-    if older == newer:
-        older, newer = (text.splitlines() for text in texts)
+    if older == newer or is_sync_copy(*pair):
+        own_fields = dict.fromkeys(OWN_FIELDS)
+        older, newer = (edit_entry(text, own_fields).splitlines() for text in texts)
     # `-` is a line of the older memory, and `+` one of the newer. `@@` is a place.
     lines = list(unified_diff(older, newer, n=0, lineterm=""))[2:]
     lines = [line for line in lines if line[:1] != "@" and line[1:].strip()]
@@ -99,17 +112,29 @@ def build_pair_question(index: Index, kind: str, pair: Pair) -> Question:
         for choice, sign in zip(choices, "-+", strict=True):
             line = next((line[1:] for line in lines if line[0] == sign), "")
             choice.text = shorten(f"{choice.text} … {line}", SUMMARY_LENGTH)
-    question = Question(build_question_id(choices), kind, TEXTS[kind], choices, PAIR_ANSWERS)
+    answers = PAIR_ANSWERS
+    if is_sync_copy(*pair):
+        kind, answers = "copy", COPY_ANSWERS
+        for choice in choices:
+            choice.date = ""  # of the file, which git has written, not of the edit
+    question = Question(build_question_id(choices), kind, TEXTS[kind], choices, answers)
     if len(older) > 1 or len(newer) > 1:
         shown = [shorten(line, SUMMARY_LENGTH) for line in lines[:MOST_LINES]]
-        more = [f"… {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else []
-        question.reason = "\n".join([*shown, *more])
+        if len(lines) > MOST_LINES:
+            shown.append(f"… {len(lines) - MOST_LINES} more lines")
+        question.reason = "\n".join(shown)
     return question
 
 
 def build_choice(index: Index, entry: IndexedEntry) -> Choice:
-    short_id = index.shorten_id(entry.id)
-    return Choice(entry.id, short_id, entry.path, entry.summary, entry.source, entry.updated_at)
+    return Choice(
+        entry.id,
+        index.shorten_id(entry.id),
+        entry.path,
+        entry.summary,
+        entry.source,
+        entry.updated_at,
+    )
 
 
 def build_inbox_question(index: Index, item: InboxItem) -> Question:
@@ -135,6 +160,9 @@ def answer_questions(
     """
     if not questions:
         raise UsageError("no question is given")
+    if questions[0].kind == "copy":
+        # A script may give all pairs the same answer.
+        answer = {OLDER: COPY, NEWER: NOTE}.get(answer, answer)
     for question in questions:
         if answer not in question.answers:
             raise UsageError(
@@ -146,25 +174,31 @@ def answer_questions(
         index = open_index(workspace)
         for question in questions:
             check_open(index, question)
-        build_groups = build_inbox_groups if questions[0].kind == "inbox" else build_pair_groups
+        build_groups = build_pair_groups
+        if questions[0].kind == "inbox":
+            build_groups = build_inbox_groups
+        elif answer in (COPY, NOTE):
+            build_groups = build_copy_groups
         groups = build_groups(index, questions, answer)
         texts = [get_text(question, answer) for question in questions]
-        summary = summarize_texts(texts, "question")
-        result = commit(workspace, "review", groups, summary=f"{answer}: {summary}", actor=actor)
+        summary = f"{answer}: {summarize_texts(texts, 'question')}"
+        result = commit(workspace, "review", groups, summary=summary, actor=actor)
     result.raise_rejected()
     index.refresh()
-    for choice in (choice for question in questions for choice in question.memories):
-        is_replaced = index.list_entries("path = ? and status = 'superseded'", (choice.path,))
-        # A program that syncs folders made the second file of a note, and its user may miss it.
-        if is_replaced and not workspace.is_managed(choice.path):
+    for question in questions:
+        for choice in question.memories:
             path = choice.path
-            result.messages.append(f"{path} stays, but mem no longer shows it. You can delete it.")
+            is_replaced = index.list_entries("path = ? and status = 'superseded'", (path,))
+            # A program that syncs folders made the second file of a note. Its user may miss it.
+            if is_replaced and not workspace.is_managed(path):
+                message = f"{path} stays, but mem no longer shows it. You can delete it."
+                result.messages.append(message)
     return result
 
 
 def get_text(question: Question, answer: str) -> str:
     """Return the sentence of the memory that stays."""
-    return question.memories[-1 if answer == NEWER else 0].text
+    return question.memories[-1 if answer in (NEWER, NOTE) else 0].text
 
 
 def check_open(index: Index, question: Question) -> None:
@@ -204,8 +238,9 @@ def build_pair_groups(
             if conflicts != memory.conflicts_with:
                 memory.fields["conflicts_with"] = conflicts
         if answer == BOTH:
-            metadata = second.fields.get("metadata") or read_metadata(workspace, second.path)
-            second.fields["metadata"] = add_distinct_id(metadata, first.id)
+            # The first one may be a copy, and the second one the user's note.
+            metadata = first.fields.get("metadata") or read_metadata(workspace, first.path)
+            first.fields["metadata"] = add_distinct_id(metadata, second.id)
             continue
         winner, loser = (first, second) if answer == OLDER else (second, first)
         pairs.append((winner, loser))
@@ -246,6 +281,29 @@ def build_pair_groups(
     return [ChangeGroup(all_changes, is_said_by_user=True, is_moved=is_moved)]
 
 
+def build_copy_groups(
+    index: Index, questions: Sequence[Question], answer: str
+) -> list[ChangeGroup]:
+    """Return the changes that delete copies, and give notes the text of their copies."""
+    changes: dict[str, Replace] = {}  # by path
+    for question in questions:
+        copy, note = load_pair(index, question)
+        if note.path in changes:
+            continue  # another copy replaces it already
+        # A note stays in its file under its id. Otherwise, if two machines answered differently,
+        # a merge could make two files with one id.
+        fields = index.read_fields(note.path)
+        own_fields = {
+            name: fields.get(name) for name in index.read_fields(copy.path) if name in OWN_FIELDS
+        }
+        change = edit_file(index.workspace, copy.path, own_fields)
+        changes[copy.path] = change._replace(after=None)
+        if answer == COPY:
+            before = read_file(index.workspace, note.path)
+            changes[note.path] = Replace(note.path, before, change.after)
+    return [ChangeGroup([*changes.values()], is_said_by_user=True, is_moved=True)]
+
+
 def is_answered_by_user(workspace: Workspace) -> bool:
     """Return whether an answer is the user's word, by the rule of `mem write --source`."""
     return workspace.context.is_terminal and workspace.is_trusted
@@ -257,9 +315,8 @@ def is_copy_of(workspace: Workspace, path: str, original: str) -> bool:
     # exchanged the texts, a merge would make two files with one id.
     if workspace.is_managed(path) or workspace.is_managed(original):
         return False
-    name = path.removesuffix(".md")
     start = original.removesuffix(".md")
-    return name.startswith(start) and "/" not in name[len(start) :]
+    return path.startswith(start) and "/" not in path[len(start) :]
 
 
 def load_pair(index: Index, question: Question) -> Pair:

@@ -16,6 +16,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from ..formats import (
+    COPY_START,
     HISTORY_HEADING,
     NOTE_START,
     PROMOTED_LINE,
@@ -74,10 +75,11 @@ class Version(NamedTuple):
         return str(self.fields.get("id", ""))
 
     @property
-    def order(self) -> tuple[str, str]:
+    def order(self) -> tuple[str, str, str]:
         """A key that sorts versions by the time of their last change."""
         changed_at = self.fields.get("updated_at") or self.fields.get("created_at") or self.date
-        return str(changed_at), self.text
+        # A person who edits a note changes none of its dates.
+        return str(changed_at), self.date, self.text
 
 
 class Merged(NamedTuple):
@@ -508,18 +510,19 @@ def build_copy(version: Version, original_id: str, merged: Fields) -> str:
     the same copy.
     """
     # An id begins with its time, so the copy sorts next to the original.
-    start = original_id[:-6] if is_id(original_id) else f"mem_{'0' * 10}"
+    start = original_id[:-6] if is_id(original_id) else COPY_START
     digest = build_digest(version.text.encode("utf-8", "surrogateescape"))
     changes = {key: merged.get(key) for key in STATE}
     # A person's own status, such as `draft`, is part of the version.
     if merged.get("status") not in (None, *KNOWN_STATUSES):
         del changes["status"]
-    changes["id"] = start + digest[:6]
-    changes["conflicts_with"] = (original_id,)
-    if version.date == version.order[0]:
+    text = edit_entry(version.text, changes)
+    # Under these names, because a note can have a `uuid` and a date in `updated` of its own.
+    own = {"id": start + digest[:6], "conflicts_with": (original_id,)}
+    if version.date and version.date == version.order[0]:
         # Otherwise its new file would date it.
-        changes["updated_at"] = version.date or None
-    return edit_entry(version.text, changes)
+        own["updated_at"] = version.date
+    return frontmatter.edit(text, own)
 
 
 def build_copy_path(path: str, text: str) -> str:

@@ -5,16 +5,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..formats import FrontmatterError, count_noun, parse, read_entry
+from ..formats import FrontmatterError, count_noun, parse, read_entry, read_id
 from ..index import Index, read_ignored_patterns
-from ..reconcile import find_conflicts, mask_text
-from ..store import Workspace, is_ignored
+from ..reconcile import build_pair_question, find_conflicts, mask_text
+from ..store import Workspace, is_ignored, parse_purged_ids
 from .git import Repository
 
 MOST_SENTENCES = 20  # in a commit message
 # Memories that are read to show their sentences. The first sync may send thousands.
 MOST_READ = 100
-OWN_NAMES = ("id", "updated_at", "conflicts_with")
 LETTERS = {"A": "added", "D": "deleted"}
 STATUS_ACTIONS = {"superseded": "replaced", "forgotten": "forgotten"}
 VERBS = {
@@ -66,12 +65,18 @@ def list_items(workspace: Workspace, repository: Repository, base: str, target: 
         # A template that a person committed is no memory.
         kind = "" if is_ignored(ignored, path) else workspace.get_kind(path)
         items.append(Item(LETTERS.get(letter, "changed"), kind, path))
+    purged_ids = parse_purged_ids(repository.read_file(target, workspace.purged_path))
     memories = [item for item in items if item.kind == "entry"][:MOST_READ]
-    texts = repository.read_files(target, [item.path for item in memories])
+    paths = [item.path for item in memories]
+    old_texts = repository.read_files(base, paths)
+    texts = repository.read_files(target, paths)
     for item in memories:
         text = texts[item.path]
         if text is None:
-            continue  # it was deleted
+            # The name of a purged memory can repeat its text.
+            if read_id(old_texts[item.path] or "") in purged_ids:
+                item.text = "a purged memory"
+            continue
         with suppress(FrontmatterError):
             entry, _ = read_entry(parse(text), item.path, workspace.now)
             item.action = STATUS_ACTIONS.get(entry.status, item.action)
@@ -119,17 +124,10 @@ def find_new_conflicts(
         paths = {first.path, second.path}
         # An older conflict waits in `mem review` already.
         if received_paths & paths and not reported_paths & paths:
-            reason = f"“{first.summary}” or “{second.summary}”"
+            # Two versions of a note can have the same title, so a text has the line that differs.
+            question = build_pair_question(index, "conflict", (first, second))
+            reason = " or ".join(f"“{choice.text}”" for choice in question.memories)
             if first.key and first.key == second.key:
                 reason = f"two values of {first.key}: {reason}"
-            elif first.summary == second.summary:
-                values, others = (index.read_fields(item.path) for item in (first, second))
-                names = [name for name in values if name in others and name not in OWN_NAMES]
-                differences = [
-                    f"{name}: {values[name]} or {others[name]}"
-                    for name in names
-                    if values[name] != others[name]
-                ]
-                reason = f"“{first.summary}” ({'; '.join(differences)})"
-            conflicts.append(Conflict("", reason))
+            conflicts.append(Conflict(second.path, reason))
     return conflicts

@@ -54,6 +54,8 @@ COUNT_SECONDS = 60
 ANSWERS = {
     "older": "Keep the older memory",
     "newer": "Keep the newer memory",
+    "copy": "Keep the copy",
+    "note": "Keep the note",
     "both": "Keep both",
     "accept": "Save",
     "reject": "Reject",
@@ -257,7 +259,7 @@ def render_question(request: Request, question: Question) -> Html:
         render_button(request, "answer", ANSWERS[answer], answer=answer, **hidden)
         for answer in question.answers
     ]
-    labels = ["Older", "Newer"] if len(question.memories) > 1 else [""]
+    labels = map(str.capitalize, question.answers) if len(question.memories) > 1 else [""]
     sides = map(partial(render_side, request), labels, question.memories)
     values = {"text": question.text, "reason": question.reason}
     return fill_file("question", sides=sides, answers=answers, **values)

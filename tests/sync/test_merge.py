@@ -220,7 +220,8 @@ def test_the_other_machine_names_the_values_of_a_property(tmp_path: Path) -> Non
         put(workspace, f"entries/{name}.md", f"---\n{head}\n---\nThe essay.\n")
     received = [Item("added", "entry", "entries/b.md")]
     (conflict,) = find_new_conflicts(open_index(workspace), received, [])
-    assert "“The essay.” (rating: " in conflict.reason
+    assert conflict.path in ("entries/a.md", "entries/b.md")
+    assert "“The essay. … rating: 3”" in conflict.reason and "rating: 4”" in conflict.reason
 
 
 def test_git_gets_markers() -> None:

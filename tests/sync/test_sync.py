@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from memcli.store.writer import read_file
 from tests.helpers import run_mem
 
 TOKEN = "ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m"
+HEADER = "---\nid: 7\nupdated: 2026-11-01\ncreated_at: 2026-11-01\n"  # of a person's note
 HOOK = '#!/bin/sh\ntouch "$(dirname "$0")/../ran"\nexit 1\n'
 
 
@@ -816,29 +818,96 @@ def test_a_vault_sends_the_notes_that_mem_reads(tmp_path: Path, hub: Path) -> No
     assert git(hub, "show", "main:Private/Diary.md") == "Changed.\n"
 
 
-@pytest.mark.parametrize("names", ["ab", "ba"])
-def test_the_later_text_of_a_note_is_called_the_newer_one(
-    tmp_path: Path, hub: Path, names: str
-) -> None:
-    first = build_vault(tmp_path, hub)
-    git(tmp_path, "clone", "-q", str(hub), "second")
-    vaults = (first, tmp_path / "second")
+def change_on_two_machines(folder: Path, hub: Path, texts: Sequence[str]) -> list[Path]:
+    """Return two vaults that changed the same note. The second one synced later."""
+    vaults = [build_vault(folder, hub), folder / "second"]
+    git(folder, "clone", "-q", str(hub), "second")
     assert run_mem(vaults[1], "trust")[0] == 0
-    for number, vault in enumerate(vaults):
-        (vault / "Pears.md").write_text(f"The pears are ripe on day {names[number]}.\n")
+    for number, (vault, text) in enumerate(zip(vaults, texts, strict=True)):
+        note = vault / "Pears.md"
+        note.write_text(text)
         git(vault, "add", "Pears.md")
-        date = f"2026-11-2{number}T10:00:00Z"
-        git(vault, "commit", "-qm", "By hand", GIT_COMMITTER_DATE=date)
-        code, _, errors = run_mem(vault, "sync", PATH=os.environ["PATH"])
-        assert code == (3 if number else 0), errors
-    assert run_mem(vaults[0], "sync", PATH=os.environ["PATH"])[0] == 3
-    for vault in vaults:
-        assert f"day {names[1]}" in (vault / "Pears.md").read_text()
+        git(vault, "commit", "-qm", "By hand", GIT_COMMITTER_DATE=f"2026-11-2{number}T10:00:00Z")
+        # git does not send the time of an edit, so its order must not matter.
+        os.utime(note, (2_000_000_000 - number * 1_000_000_000,) * 2)
+        sync_vault(vault, code=3 if number else 0)
+    return vaults
+
+
+def sync_vault(vault: Path, code: int = 0) -> str:
+    found, output, errors = run_mem(vault, "sync", PATH=os.environ["PATH"])
+    assert found == code, errors
+    return output + errors
+
+
+def list_pears(vault: Path) -> dict[str, str]:
+    return {note.name: note.read_text() for note in vault.glob("Pears*.md")}
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "answer", "kept"),
+    [
+        ("ab", "Ripe on day {}.\n", "copy", 0),
+        ("ba", "Ripe on day {}.\n", "newer", 1),
+        ("ba", HEADER + "ripe: {}\n---\nPears.\n", "older", 0),
+        ("ab", HEADER + "ripe: {}\n---\nPears.\n", "note", 1),
+    ],
+)
+def test_an_answer_changes_only_the_value_and_deletes_the_copy(
+    tmp_path: Path, hub: Path, names: str, text: str, answer: str, kept: int
+) -> None:
+    texts = [text.format(name) for name in names]
+    first, second = change_on_two_machines(tmp_path, hub, texts)
+    problem = sync_vault(first, code=3)
+    assert "Pears.md: “" in problem and "()" not in problem
+    for vault in (first, second):
+        # The note has the version that was synced later, whichever was edited later.
+        assert (vault / "Pears.md").read_text() == texts[1]
         (question,) = json.loads(run_mem(vault, "review", "--json")[1])["questions"]
-        texts = [memory["text"] for memory in question["memories"]]
-        assert [f"day {name}" in text for name, text in zip(names, texts, strict=True)] == [
-            True
-        ] * 2
+        assert question["answers"] == ["copy", "note", "both"]
+        for name, memory in zip(names, question["memories"], strict=True):
+            assert name in memory["text"].replace("Pears", "")
+        if "ripe" in text:
+            assert question["reason"] == f"-ripe: {names[0]}\n+ripe: {names[1]}"
+    before = list_pears(second)
+    code, _, errors = run_mem(second, "review", question["id"], answer)
+    assert (code, errors) == (0, "")
+    assert list_pears(second) == {"Pears.md": texts[kept]}
+    assert run_mem(second, "undo")[0] == 0
+    assert list_pears(second) == before
+    assert run_mem(second, "undo", "--redo")[0] == 0
+    sync_vault(second)
+    sync_vault(first)
+    assert list_pears(first) == list_pears(second) == {"Pears.md": texts[kept]}
+
+
+@pytest.mark.parametrize("answers", ["copy note", "note copy", "copy both", "both note"])
+def test_two_answers_about_a_note_leave_no_copy_with_a_question(
+    tmp_path: Path, hub: Path, answers: str
+) -> None:
+    texts = [f"---\nripe: {day}\n---\nPears.\n" for day in "ab"]
+    vaults = change_on_two_machines(tmp_path, hub, texts)
+    sync_vault(vaults[0], code=3)
+    for vault, answer in zip(vaults, answers.split(), strict=True):
+        (question,) = json.loads(run_mem(vault, "review", "--json")[1])["questions"]
+        assert run_mem(vault, "review", question["id"], answer)[0] == 0
+    for vault in (*vaults, *vaults):
+        sync_vault(vault)
+    assert list_pears(vaults[0]) == list_pears(vaults[1])
+    assert list_pears(vaults[0])["Pears.md"] == texts["copy" not in answers]
+    assert len(list_pears(vaults[0])) == 1 + ("both" in answers)
+    assert json.loads(run_mem(vaults[0], "review", "--json")[1]) == {"questions": []}
+    assert run_mem(vaults[0], "check")[0] == 0
+
+
+def test_a_purged_memory_is_not_named_by_a_sync(tmp_path: Path, laptop: Machine) -> None:
+    ids = [laptop.write(text) for text in ("Kai fears dogs.", "Kai likes cats.")]
+    laptop.sync()
+    assert laptop.mem("forget", ids[0], "--purge", "--yes")[0] == 0
+    next(laptop.root.glob("entries/*/kai-likes*")).unlink()
+    sent = json.loads(laptop.sync("--json", "sent"))["sent"]
+    texts = [item["text"] for item in sent if item["action"] == "deleted"]
+    assert sorted(texts) == ["", "a purged memory"]
 
 
 def test_settings_of_obsidian_that_are_not_committed_do_not_stop_a_sync(
