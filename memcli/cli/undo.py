@@ -1,5 +1,6 @@
 """Revert commands (`undo`), and list and extend the history of the memory (`history`)."""
 
+from functools import partial
 from pathlib import PurePath
 from shlex import quote
 from typing import Annotated
@@ -13,7 +14,6 @@ from ..api import (
     RejectedError,
     UsageError,
     open_all,
-    open_existing,
     open_target,
 )
 from ..formats import build_id, format_history_record, shorten, split_history
@@ -23,6 +23,7 @@ from ..store import (
     Record,
     Workspace,
     commit_one,
+    find_log_folder,
     find_undone_numbers,
     read_failure,
     read_log,
@@ -49,6 +50,8 @@ def run_undo(
 ) -> Result:
     """Revert the last command, or the command with a number.
 
+    The last command is the last one in the project's memory and your own. A number is that of
+    --list.
     Later changes to other lines of the same files stay. An undo can be undone: mem undo --redo.
 
     \b
@@ -57,7 +60,11 @@ def run_undo(
       mem undo --list
       mem undo 17
     """
-    workspace = open_existing(context)
+    workspaces = open_all(context)
+    workspace = workspaces[0]
+    if not number and not list_:
+        workspace = max(workspaces, key=partial(find_last_time, redo=redo))
+    option = "" if workspace is workspaces[0] else " --scope user"
     records = read_log(workspace)
     undone = find_undone_numbers(records)
     if list_:
@@ -65,7 +72,7 @@ def run_undo(
     # It does not undo several commands.
     if limit:
         raise UsageError("-n is for --list", LIST_COMMANDS)
-    failure = read_failure(workspace)
+    failure = read_failure(workspaces)
     # Somebody who undoes after an error means the command that failed.
     if failure and not number and not redo:
         question = (
@@ -76,7 +83,7 @@ def run_undo(
                 f"the last command ({failure}) failed and changed nothing",
                 "undo an older command: mem undo --yes",
             )
-    record = choose_record(records, undone, number, redo)
+    record = choose_record(records, number, redo, option)
     done = undo(workspace, record.number)
     text = record.summary or ", ".join(done.paths)
     shown = next((item for item in records if redo and item.number == record.undoes), record)
@@ -88,7 +95,8 @@ def run_undo(
         "paths": done.paths,
         "undo": done.number,
     }
-    lines = [f"{action} {shown.number} ({shown.command}): {text}"]
+    place = " in your own memory" if option else ""
+    lines = [f"{action} {shown.number} ({shown.command}){place}: {text}"]
     if not done.paths:
         lines.append("  nothing changed: its files were reverted or deleted already")
     messages = find_other_half(context, workspace, shown, redo)
@@ -108,26 +116,22 @@ def find_other_half(
     context: Context, workspace: Workspace, record: Record, redo: bool
 ) -> list[str]:
     """Return a message about the rest of a move, which another workspace has in its own log."""
-    moved = list_moved_files(record)
-    if not moved:
+    if record.command != "edit":
         return []
+    moved = list_moved_files(record)
     # A move writes to both workspaces, each with a log of its own.
     everywhere = context._replace(common=CommonOptions(scope="all"))
     for other in open_all(everywhere):
-        records = read_log(other)
-        undos = {item.undoes: item.number for item in records}
-        for item in records if other.root != workspace.root else []:
-            number = undos.get(item.number, 0) if redo else item.number
-            is_same_state = not redo and item.number in find_undone_numbers(records)
-            if number and not is_same_state and moved & list_moved_files(item):
+        for item in list_revertible(read_log(other), redo):
+            if other.root != workspace.root and moved & list_moved_files(item):
                 place = "--scope user" if other.is_own else f"--workspace {quote(str(other.root))}"
-                return [f"the command also changed {other.root}: mem undo {number} {place}"]
+                return [f"the command also changed {other.root}: mem undo {item.number} {place}"]
     return []
 
 
 def list_moved_files(record: Record) -> set[str]:
     """Return the names of the files that an edit created or deleted: only a move does that."""
-    changes = record.changes if record.command == "edit" else ()
+    changes = record.changes if record.command in ("edit", "undo") else ()
     return {PurePath(item.path).name for item in changes if None in (item.before, item.after)}
 
 
@@ -174,27 +178,34 @@ def run_history(
     return Result({"records": records}, lines, cells, nothing="No records.")
 
 
-def choose_record(records: list[Record], undone: set[int], number: int, redo: bool) -> Record:
-    """Return the command to revert."""
+def find_last_time(workspace: Workspace, redo: bool) -> int:
+    """Return when the command was saved that undo reverts without a number."""
+    folder, records = find_log_folder(workspace), list_revertible(read_log(workspace), redo)
+    if folder is None or not records:
+        return 0
+    # Its own time has no fractions of seconds, and a script may run two commands in one.
+    return (folder / f"{records[-1].number}.json").stat().st_mtime_ns
+
+
+def list_revertible(records: list[Record], redo: bool) -> list[Record]:
+    """Return the commands of people and agents to undo, or the undos to redo, the latest last."""
+    undone = find_undone_numbers(records)
+    done = [record for record in records if record.number not in undone]
+    if not redo:
+        return [record for record in done if not record.undoes and record.actor != "hook"]
+    # An undo of an undo is a redo already, so it is not redone.
+    undos = {record.number for record in records if record.undoes}
+    return [record for record in done if record.undoes and record.undoes not in undos]
+
+
+def choose_record(records: list[Record], number: int, redo: bool, option: str) -> Record:
+    """Return the command to revert. `option` is that of its workspace, for a hint."""
     if number:
         nothing = f"no command {number} in the undo log"
         chosen = [record for record in records if record.number == number]
-    elif redo:
-        nothing = "nothing to redo"
-        # An undo of an undo is a redo already, so it is not redone.
-        undos = {record.number for record in records if record.undoes}
-        chosen = [
-            record
-            for record in records
-            if record.undoes and record.undoes not in undos and record.number not in undone
-        ]
     else:
-        nothing = "nothing to undo"
-        chosen = [
-            record
-            for record in records
-            if not record.undoes and record.number not in undone and record.actor != "hook"
-        ]
+        nothing = f"nothing to {'redo' if redo else 'undo'}"
+        chosen = list_revertible(records, redo)
     if not chosen:
         raise NotFoundError(nothing, LIST_COMMANDS)
     record = chosen[-1]
@@ -205,7 +216,7 @@ def choose_record(records: list[Record], undone: set[int], number: int, redo: bo
     # of earlier commands, which then cannot be undone either.
     if record.is_purge and not number:
         older = [item.number for item in chosen if not item.is_purge]
-        hint = f"undo an older command: mem undo {older[-1]}" if older else ""
+        hint = f"undo an older command: mem undo {older[-1]}{option}" if older else ""
         problem = f"cannot undo {record.number} ({record.command}): a purge deleted the text"
         raise RejectedError(problem, hint)
     return record

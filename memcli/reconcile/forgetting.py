@@ -82,7 +82,9 @@ HIDDEN = "select path, hidden from files where hidden > 0 and kind not in ('hist
 MOST_DESCRIBED = 3  # a request that fits more memories is unclear
 
 
-def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult:
+def purge_entries(
+    index: Index, entries: Sequence[IndexedEntry], *, actor: str = "person"
+) -> ForgetResult:
     """Delete memories and their text in every file, the index and the undo log."""
     workspace = index.workspace
     # An earlier value may be the same: the port was 8443, then 9443, then 8443 again.
@@ -112,7 +114,9 @@ def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult
     done.other_files += [change.path for change in cleaned]
     group = ChangeGroup([*changes, *cleaned])
     purged_texts = tuple(texts.values())
-    done.result = commit(workspace, "purge", [group], is_purge=True, purged_texts=purged_texts)
+    done.result = commit(
+        workspace, "purge", [group], actor=actor, is_purge=True, purged_texts=purged_texts
+    )
     done.result.raise_rejected()
     done.result.messages += [
         f"still in {path}: edit the file, or delete it with --purge too"
@@ -128,7 +132,11 @@ def purge_texts(workspace: Workspace, texts: Mapping[str, str]) -> Commit:
     workspace.ensure_machine()
     index = open_index(workspace)
     group = ChangeGroup(build_cleaning(workspace, texts))
-    result = commit(workspace, "purge", [group], is_purge=True, purged_texts=tuple(texts.values()))
+    purged_texts = tuple(texts.values())
+    # The command of a person is in the log of the first workspace.
+    result = commit(
+        workspace, "purge", [group], actor="hook", is_purge=True, purged_texts=purged_texts
+    )
     result.raise_rejected()
     wipe_index(index)
     return result

@@ -105,5 +105,6 @@ def explain_conflict(workspace: Workspace, record: Record, path: str) -> Rejecte
         hint = f"to edit the file yourself: mem edit {quote(path)}"
         return RejectedError(f"{problem}: an editor changed {path} since", hint)
     names = ", ".join(f"{other.number} ({other.command})" for other in later)
-    hint = f"undo the later commands first: mem undo {later[-1].number}"
+    option = " --scope user" if workspace.is_own else ""
+    hint = f"undo the later commands first: mem undo {later[-1].number}{option}"
     return RejectedError(f"{problem}: {names} changed {path} since", hint)

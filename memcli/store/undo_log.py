@@ -177,18 +177,15 @@ def note_failure(workspace: Workspace, command: str) -> None:
             save_private(folder / "failed", command.encode())
 
 
-def read_failure(workspace: Workspace) -> str:
+def read_failure(workspaces: Iterable[Workspace]) -> str:
     """Return the name of the last command if it failed after the latest record."""
-    folder = workspace.machine.folder
-    if folder is None:
-        return ""
-    try:
-        text = (folder / "failed").read_text("utf-8")
-        failed = (folder / "failed").stat().st_mtime_ns
-        records = list_records(folder / "undo")
-        return text if not records or records[-1].stat().st_mtime_ns < failed else ""
-    except OSError:
-        return ""
+    paths: dict[int, Path] = {}
+    for folder in filter(None, (workspace.machine.folder for workspace in workspaces)):
+        for path in (folder / "failed", *list_records(folder / "undo")[-1:]):
+            with suppress(OSError):
+                paths[path.stat().st_mtime_ns] = path
+    last = paths[max(paths)] if paths else None
+    return last.read_text("utf-8") if last and last.name == "failed" else ""
 
 
 def recover(workspace: Workspace) -> str:

@@ -254,7 +254,7 @@ class Exchange:
         index = open_index(self.workspace)
         entries = [entry for entry in map(index.find_by_id, new_ids) if entry is not None]
         if entries:
-            purge_entries(index, entries)
+            purge_entries(index, entries, actor="hook")
         return bool(entries)
 
     def combine(self, ours: str, theirs: str) -> str:

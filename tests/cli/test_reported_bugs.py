@@ -217,6 +217,24 @@ def test_an_undo_says_that_it_reverts_no_sync(tmp_path: Path) -> None:
     assert "were not undone: 2 (sync)" in err
 
 
+def test_an_undo_reverts_the_last_command_of_both_memories(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    user = ("--source", "user")
+    run_mem(tmp_path, "write", "The database is MySQL.", *user)
+    run_mem(tmp_path, "write", "I prefer tabs.", *user, "--scope", "user")
+    assert run_mem(tmp_path, "undo")[1] == "Undone 1 (write) in your own memory: I prefer tabs.\n"
+    assert run_mem(tmp_path, "undo")[1] == "Undone 1 (write): The database is MySQL.\n"
+    assert run_mem(tmp_path, "undo", "--redo")[1] == "Redone 1 (write): The database is MySQL.\n"
+    assert "I prefer tabs" in run_mem(tmp_path, "undo", "--redo")[1]
+    # A number is one of the project's list.
+    assert "MySQL" in run_mem(tmp_path, "undo", "--list")[1]
+    secret = "The key is ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m"
+    assert run_mem(tmp_path, "write", secret)[0] == 5
+    assert "the last command (write) failed" in run_mem(tmp_path, "undo")[2]
+    run_mem(tmp_path, "write", "I prefer tea.", *user, "--scope", "user")
+    assert "I prefer tea" in run_mem(tmp_path, "undo")[1]
+
+
 def test_a_forgotten_sentence_in_the_history_is_no_problem(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     text = "The launch code of the rocket is banana split."

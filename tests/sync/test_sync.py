@@ -322,6 +322,18 @@ def test_a_purge_that_plain_git_brings_is_carried_out_by_the_next_command(
     assert "flower" not in desktop.read_all(), "also not in the note, the index and the undo log"
 
 
+def test_a_purge_of_a_colleague_does_not_stop_an_undo(laptop: Machine, desktop: Machine) -> None:
+    memory = laptop.write("The spare key is under the flower pot.")
+    laptop.sync()
+    desktop.sync()
+    laptop.mem("forget", memory, "--purge", "--yes")
+    laptop.sync()
+    desktop.write("The wiki is Confluence.")
+    desktop.sync()
+    code, output = desktop.mem("undo")
+    assert code == 0 and "Undone 3 (write): The wiki is Confluence." in output
+
+
 def test_a_purge_that_git_brings_is_not_lost_while_the_state_folder_is_full(
     laptop: Machine, desktop: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
