@@ -135,8 +135,8 @@ def find_place(context: Context, folder: str) -> Place:
         layout = "vault" if is_vault(root, 1) else "standard"
         place = build_place(root, "claude" if is_claude_folder(root) else layout)
         is_memory = place.exists or layout == "vault" or root.name == "memory"
-        others = (path for path in list_files(root) if path.stem.casefold() not in PROJECT_PAGES)
-        if place.repository and not is_memory and any(others):
+        others = {path.stem.casefold() for path in root.glob("[!.]*")} - PROJECT_PAGES
+        if place.repository and not is_memory and others:
             return place._replace(root=root / "memory", reason=CODE)
         return place
     if context.common.scope == "user":
