@@ -194,9 +194,12 @@ def search_memory(
 ) -> str:
     workspaces = box.open_all()
     limit = limit or int(workspaces[0].settings["search.limit"])
-    hits = search(workspaces, query, get_count(offset, limit), tags=tuple(tags))
+    # More than are shown, because those of other projects are left out.
+    hits = search(workspaces, query, 4 * get_count(offset, limit), tags=tuple(tags))
     items = []
     for hit in hits:
+        if hit.project and workspaces[0].project:
+            continue
         day = workspaces[0].describe_day(hit.timestamp) if hit.timestamp else ""
         newer = f"later: {hit.newer}" if hit.newer else ""
         place = hit.path if hit.kind == "entry" else f"{hit.path}:{hit.line}"
@@ -293,6 +296,8 @@ def list_memories(box: Toolbox, prefix: str = "", limit: int | None = None, offs
         # The agent may leave out `entries/`.
         prefixes = (prefix, f"{workspace.entries_folder}{prefix}")
         active = open_index(workspace).list_entries("status = 'active'")
+        if workspace.project:
+            active = [entry for entry in active if not workspace.is_foreign(entry.project)]
         entries += [entry for entry in active if entry.path.startswith(prefixes)]
     entries.sort(key=lambda entry: entry.updated_at, reverse=True)
     items = []

@@ -131,7 +131,10 @@ def run_ls(
         is_active = entry.status == "active"
         marks = "" if is_active else f"{describe_status(index.workspace, entry.status)} · "
         marks += "expired · " if first.is_expired(entry) else ""
-        marks += "your own · " if index.workspace.is_own and len(workspaces) > 1 else ""
+        if index.workspace.is_foreign(entry.project):
+            marks += f"from {entry.project} · "
+        elif index.workspace.is_own and len(workspaces) > 1:
+            marks += "your own · "
         lines.append(f"{entry.summary}  ({entry.type} · {marks}{day} · {short_id})")
         root = str(index.workspace.root)
         item = {"text": entry.summary, "short_id": short_id, "workspace": root}

@@ -80,8 +80,8 @@ def run_search(
         is_own = hit.workspace in own
         mark = "your own" if is_own and len(workspaces) > 1 else ""
         scope = "user" if is_own else "project"
-        if hit.owner:
-            mark = scope = f"from {hit.owner}"
+        if hit.owner or hit.project:
+            mark = scope = f"from {hit.owner or hit.project}"
         lines += format_hit(first, hit, mark, explain)
         lines += describe_later(workspaces, hit) if hit.newer else []
         rows.append([hit.relevance, hit.id or "-", hit.path, hit.timestamp, hit.text, scope])
@@ -125,7 +125,7 @@ def describe_later(workspaces: Sequence[Workspace], hit: Hit) -> list[str]:
     relation = "replaced by" if hit.status == "superseded" else "see also, later"
     name = hit.newer[-6:] if is_id(hit.newer) else PurePath(hit.newer).name
     for workspace in workspaces:
-        index = open_index(workspace, refresh_first=False)
-        for entry in index.list_entries("id = ?", (hit.newer,)):
+        entry = open_index(workspace, refresh_first=False).find_by_id(hit.newer)
+        if entry is not None:
             return [f"  {relation}: {shorten(entry.summary, LATER_LENGTH)}  ({name})"]
     return [f"  {relation}: {name}"]  # on the team's server

@@ -419,7 +419,8 @@ def render_batches(
     notes = [*messages, *errors, *problems]
     if failed:
         notes.append(f"the language model failed ({failed[0]}): the next run tries again")
-    summary = summarize_saved(done) if workspace.settings["notify"] else ""
+    option = " --scope user" if workspace.is_own else ""
+    summary = summarize_saved(done, option) if workspace.settings["notify"] else ""
     if summary and context.is_terminal:
         lines.append(f"mem: {summary}")
     elif summary:
@@ -429,14 +430,14 @@ def render_batches(
     return Result(data, lines, rows, notes, exit_code=code, nothing=NOTHING)
 
 
-def summarize_saved(done: Sequence[BatchResult]) -> str:
-    """Return how many memories were saved, and how to revert that."""
+def summarize_saved(done: Sequence[BatchResult], option: str) -> str:
+    """Return how many memories were saved, and how to revert that. The command has the option."""
     counts = [sum(outcome.action in SAVED for outcome in item.memories) for item in done]
     commands = [item.undo for item, count in zip(done, counts, strict=True) if count]
     if not commands:
         return ""
     undo = "mem undo" if len(commands) == 1 else "mem undo --list"
-    return f"saved {count_noun(sum(counts), 'memory')} ({undo})"
+    return f"saved {count_noun(sum(counts), 'memory')} ({undo}{option})"
 
 
 def build_fields(item: BatchResult) -> dict[str, object]:

@@ -165,6 +165,8 @@ def run_history(
         for path, text in rows.fetchall():
             for record in split_history(text):
                 body = text[record.start : record.end].strip()
+                if workspace.is_foreign(record.project):
+                    body += f"  (from {record.project})"
                 if wanted.since <= record.timestamp <= last:
                     records.append(
                         {"id": record.id, "timestamp": record.timestamp, "text": body, "path": path}

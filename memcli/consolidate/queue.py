@@ -186,6 +186,8 @@ def learn_from_transcripts(
         if progress:
             progress(number, len(paths))
     due = find_due_sessions(workspace)
+    if result.conversations and not due:
+        result.problems.append("mem learns later from conversations that may still be running")
     if is_configured(workspace):
         result.is_in_background = start_background(workspace, due)
     elif due:

@@ -97,7 +97,7 @@ def find_memories(
             # The page is shown as a whole.
             if hit.id or hit.kind == "memory" or hit.relevance < least:
                 continue
-            if is_passage_for(index, hit.path, hit.anchor):
+            if is_passage_for(workspace, hit.kind, hit.project):
                 memory = reader.build_from_passage(hit)
                 # The hook has stored the prompt itself just now.
                 is_prompt = memory.text.endswith(" ".join(prompt.split()))

@@ -160,7 +160,7 @@ def list_page(workspace: Workspace) -> Iterator[str]:
 
 def list_notes(workspace: Workspace) -> Iterator[str]:
     index = open_index(workspace, refresh_first=False)
-    if is_passage_for(index, workspace.notes_path):
+    if is_passage_for(workspace, "note"):
         yield from (index.read_text(workspace.notes_path) or "").splitlines()
 
 

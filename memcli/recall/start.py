@@ -24,15 +24,7 @@ from .lookup import (
     get_new_sentences,
     render_line,
 )
-from .visible import (
-    OUTDATED,
-    UNTRUSTED,
-    is_passage_for,
-    is_recallable,
-    list_records,
-    read_body,
-    read_page,
-)
+from .visible import OUTDATED, UNTRUSTED, is_recallable, list_records, read_body, read_page
 
 PROTOCOL = """\
 # mem: your long-term memory
@@ -314,7 +306,8 @@ def find_session_ends(index: Index, own: str) -> Iterator[tuple[str, str, str]]:
     ).fetchall()
     for path, text in rows:
         session = load_session(workspace, path.split("/")[-2])
-        is_same = is_same_work(workspace, session.project) and is_passage_for(index, path)
+        # A clone's conversations would look like the user's own words.
+        is_same = workspace.is_trusted and is_same_work(workspace, session.project)
         if session.id == own or not is_same:
             continue
         for line in reversed(text.splitlines()):

@@ -6,11 +6,12 @@ Everything comes from the index, so it has passed the gate: no secrets, nothing 
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from ..errors import MemError
 from ..formats import PROMOTED_LINE, Record, parse_time, split_history, strip_comments
-from ..index import Index, IndexedEntry, read_passages
-from ..store import Workspace, find_repository, load_session, run_git
+from ..index import Index, IndexedEntry
+from ..store import Workspace, find_repository, run_git
 
 OUTDATED = "may be outdated"
 UNTRUSTED = "(This page came with a repository that the user does not trust yet.)"
@@ -19,29 +20,19 @@ MOST_FILES = 3  # each may cost two git processes
 
 def is_recallable(workspace: Workspace, entry: IndexedEntry) -> bool:
     """Return whether an active memory may be shown to an agent here and now."""
-    if workspace.is_expired(entry):
-        return False
     # The user's own workspace is shared by all projects; their rules are not.
-    return not workspace.is_own or entry.project in ("", workspace.project)
+    return not workspace.is_expired(entry) and not workspace.is_foreign(entry.project)
 
 
-def is_passage_for(index: Index, path: str, anchor: str = "") -> bool:
-    """Return whether a passage of a note, record or conversation may be shown here.
-
-    `anchor` is the id of a record of the history.
-    """
-    workspace = index.workspace
-    kind = workspace.get_kind(path)
+def is_passage_for(workspace: Workspace, kind: str, other_project: str = "") -> bool:
+    """Return whether a passage of a note, record or conversation may be shown here."""
     # A clone's conversations would look like the user's own words.
     if kind == "session" and not workspace.is_trusted:
         return False
     if not workspace.is_own or not workspace.project:
         return True
-    if kind == "session":
-        return load_session(workspace, path.split("/")[-2]).project in ("", workspace.project)
-    if kind == "history":
-        return any(record.id == anchor for record, _ in list_records(index))
-    return False  # notes of the user's own workspace do not name their project
+    # Notes of the user's own workspace do not name their project.
+    return kind in ("session", "history") and not other_project
 
 
 def list_records(index: Index) -> list[tuple[Record, str]]:
@@ -56,7 +47,7 @@ def list_records(index: Index) -> list[tuple[Record, str]]:
         (record, " ".join(text[record.start : record.end].split()))
         for (text,) in rows.fetchall()
         for record in split_history(text)
-        if not workspace.is_own or record.project in ("", workspace.project)
+        if not workspace.is_foreign(record.project)
     ]
 
 
@@ -78,22 +69,22 @@ def read_page(index: Index) -> tuple[list[str], set[str]]:
 
 def read_body(index: Index, path: str) -> str:
     """Return the text of an entry below its frontmatter."""
-    row = index.run(
-        "select file, min(start), max(stop) from chunks join files using(file)"
-        " where path = ? group by file",
-        (path,),
-    ).fetchone()
-    return read_passages(index.database, [(row[0], "", row[1], row[2])])[0] if row else ""
+    return read_chunks(index, "path = ?", path)
 
 
 def read_passage(index: Index, path: str, line: int, anchor: str) -> str:
     """Return the passage of a page, note, record or conversation."""
-    row = index.run(
-        "select substr(text, start + 1, stop - start) from chunks join files using(file)"
-        " join texts using(file) where path = ? and line = ? and anchor = ?",
-        (path, line, anchor),
+    return read_chunks(index, "path = ? and line = ? and anchor = ?", path, line, anchor)
+
+
+def read_chunks(index: Index, where: str, *values: Any) -> str:
+    """Return the text of the chunks of a file that fit an SQL condition."""
+    text, start, stop = index.run(
+        "select coalesce(text, ''), min(start), max(stop) from chunks"
+        f" join files using(file) join texts using(file) where {where}",
+        values,
     ).fetchone()
-    return row[0] if row else ""
+    return str(text[start:stop])
 
 
 def describe_changed_files(

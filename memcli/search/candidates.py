@@ -11,7 +11,7 @@ from math import log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import MemError
-from ..formats import split_words
+from ..formats import find_day_in_name, split_words
 from ..index import COLUMNS as ENTRY_COLUMNS
 from ..index import (
     Filter,
@@ -105,6 +105,10 @@ def build_candidates(
     for item in scored:
         passage, entry = details[item.chunk]
         speaker = passage.title if passage.kind == "session" else ""
+        # A question that was asked before says nothing new.
+        is_echo = speaker and query_words.issuperset(split_words(passage.text)[1:])
+        if is_echo and "session" not in wanted.kinds:
+            continue
         words = [word for word in split_words(passage.title) if word not in get_stop_words()]
         bonus = get_bonus(query_words, query_stems, set(map(stem_word, words)), speaker)
         bonus -= LONG_TURN_MALUS * log(passage.pieces)
@@ -271,6 +275,9 @@ def find_changes(
             margin += SIGN_BONUS * bool(common)
             # Notes that only have the lines of a template in common are about two things.
             is_related = common or not shared_lines
+            # A note of a day is about many things too.
+            if find_day_in_name(later.passage.path):
+                continue
             if margin >= best_margin and is_related and is_later(later, earlier):
                 best_margin, best = margin, later
         if best is not None:

@@ -17,8 +17,14 @@ from ..formats import (
     strip_comments,
 )
 from ..index import Filter, Index, open_index
-from ..store import Workspace
-from .candidates import Candidate, build_candidates, put_later_first, put_memories_first
+from ..store import Workspace, load_session
+from .candidates import (
+    Candidate,
+    Passage,
+    build_candidates,
+    put_later_first,
+    put_memories_first,
+)
 from .ranking import ScoredChunk, Term, look_up_terms, rank_by_meaning_and_words, rank_by_words
 
 EMBED_SECONDS = 2.0  # of new text, before a search answers
@@ -26,6 +32,7 @@ CANDIDATES = 60  # chunks whose titles, speakers and texts are compared
 MOST_CANDIDATES = 5000
 # Conversations are shown only if no memory is this relevant.
 GOOD_ANSWER = 0.5
+TALK_SHARE = 0.75  # of the relevance of the best memory, that a conversation has at least
 # `![A chart](chart.png)`, `![[chart.png]]`
 IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)|!\[\[[^\]]*\]\]")
 # `[[Ana Silva]]`, `[[people/ana|Ana]]`
@@ -82,6 +89,7 @@ class Hit:
     parts: dict[str, float] = field(default_factory=dict)
     short_id: str = ""
     workspace: str = ""
+    project: str = ""  # another project that it belongs to, in the user's own workspace
     owner: str = ""  # the colleague whose memory it is; empty for memories of this machine
 
 
@@ -196,11 +204,15 @@ def rank_chunks(
 
 
 def hide_talk(items: list[Found], wanted: Filter) -> list[Found]:
-    """Leave out conversations if a memory answers well, unless they were asked for."""
-    if "session" in wanted.kinds:
-        return items
+    """Leave out conversations if a memory answers as well, unless they were asked for."""
     memories = [item for item in items if item.kind != "session"]
-    return memories if memories and memories[0].relevance >= GOOD_ANSWER else items
+    if "session" in wanted.kinds or not memories:
+        return items
+    best = memories[0].relevance
+    if best >= GOOD_ANSWER:
+        return memories
+    # Small talk shares words with every query.
+    return [item for item in items if item.kind != "session" or item.relevance >= TALK_SHARE * best]
 
 
 def build_hit(index: Index, candidate: Candidate, words: list[str], newer: str) -> Hit:
@@ -223,7 +235,20 @@ def build_hit(index: Index, candidate: Candidate, words: list[str], newer: str) 
         hit.type, hit.tags, hit.status = entry.type, entry.tags, entry.status
         hit.source, hit.trust, hit.expires_at = entry.source, entry.trust, entry.expires_at
         hit.short_id = index.shorten_id(entry.id)
+    if index.workspace.is_own:
+        project = entry.project if entry else find_project(index, passage)
+        if index.workspace.is_foreign(project):
+            hit.project = project
     return hit
+
+
+def find_project(index: Index, passage: Passage) -> str:
+    """Return the project of a conversation or record of the history, or an empty string."""
+    if passage.kind == "session":
+        return load_session(index.workspace, passage.path.split("/")[-2]).project
+    # `## 2026-11-28T12:00:00Z <!-- hist_01m8pm3kdqzanhdr project: shop -->`
+    text = index.read_text(passage.path) or ""
+    return text.partition(f"{passage.anchor} project: ")[2].partition(" -->")[0]
 
 
 def build_snippet(text: str, words: list[str], limit: int = SUMMARY_LENGTH) -> str:

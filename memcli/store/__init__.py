@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from .git import (
         SAFE_OPTIONS,
         Repository,
+        find_remote,
         find_repository,
-        has_remote,
         parse_objects,
         read_line,
         run_git,
@@ -113,6 +113,7 @@ if TYPE_CHECKING:
         get_recording_workspace,
         get_target_workspace,
         get_workspaces,
+        name_project,
         open_folder,
         parse_purged_ids,
     )
@@ -142,7 +143,7 @@ __getattr__ = import_lazily(
             "find_secret_problems has_secret_name mask_name redact_text"
         ),
         "git": (
-            "Repository SAFE_OPTIONS find_repository has_remote parse_objects "
+            "Repository SAFE_OPTIONS find_remote find_repository parse_objects "
             "read_line run_git run_program"
         ),
         "init": (
@@ -171,7 +172,7 @@ __getattr__ = import_lazily(
         "workspace": (
             "MAIN_WORKTREE MARK PURGED_IDS TEMPORARY_PREFIX Workspace find_own_workspace "
             "find_project_workspace find_recording_workspace get_own_workspace "
-            "get_recording_workspace get_target_workspace get_workspaces open_folder "
+            "get_recording_workspace get_target_workspace get_workspaces name_project open_folder "
             "parse_purged_ids"
         ),
         "writer": (

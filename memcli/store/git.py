@@ -4,12 +4,15 @@ Finding reads the three small files that link a worktree to its repository, beca
 would take longer than most commands.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import BusyError, NotFoundError
+
+REMOTE = re.compile(r'(?m)^\s*\[remote "[^[]*?^\s*url\s*=\s*(\S+)')
 
 
 class Repository(NamedTuple):
@@ -88,10 +91,10 @@ def read_core_worktree(git_folder: Path) -> str:
     return ""
 
 
-def has_remote(repository: Repository) -> bool:
-    """Return whether a repository can be pushed somewhere."""
-    lines = read_config_lines(repository.git_folder)
-    return any(line.strip().startswith("[remote ") for line in lines)
+def find_remote(repository: Repository) -> str:
+    """Return the address to which a repository can be pushed, or an empty string."""
+    match = REMOTE.search("\n".join(read_config_lines(repository.git_folder)))
+    return match[1] if match else ""
 
 
 def is_bare(git_folder: Path) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..context import Context
 from ..errors import NotFoundError, RejectedError
-from .git import Repository, find_repository, has_remote
+from .git import Repository, find_remote, find_repository
 from .machine import build_machine
 from .workspace import MARK, find_explicit_folder
 from .writer import write_atomically
@@ -103,7 +103,7 @@ class Place(NamedTuple):
 
     @property
     def has_remote(self) -> bool:
-        return self.repository is not None and has_remote(self.repository)
+        return self.repository is not None and find_remote(self.repository) != ""
 
     @property
     def is_perhaps_foreign(self) -> bool:

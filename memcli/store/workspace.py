@@ -1,6 +1,7 @@
 """Workspaces: which folder a command works in, and what the files in it are."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -11,8 +12,8 @@ from ..context import Context
 from ..errors import NotFoundError
 from ..formats import describe_day, format_time, is_id, parse_time
 from .files import read_small_text
-from .git import Repository, find_repository
-from .machine import Machine, build_machine, find_machine
+from .git import Repository, find_remote, find_repository
+from .machine import Machine, build_machine, find_machine, read_record, save_record
 from .settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -81,6 +82,10 @@ class Workspace:
     def is_trusted(self) -> bool:
         """Whether its text may count as the user's word. A clone is data until it is trusted."""
         return self.machine.is_trusted
+
+    def is_foreign(self, project: str) -> bool:
+        """Return whether a text of a project, in the user's own workspace, is another project's."""
+        return self.is_own and project not in ("", self.project)
 
     @property
     def is_shared(self) -> bool:
@@ -197,16 +202,16 @@ def get_workspaces(context: Context) -> list[Workspace]:
     Raises NotFoundError if there is none.
     """
     scope = context.common.scope
-    workspaces = []
-    if scope != "user":
-        project = find_project_workspace(context)
-        if project is not None:
-            workspaces.append(project)
+    project = find_project_workspace(context) if scope != "user" else None
+    workspaces = [project] if project else []
     is_explicit = bool(find_explicit_folder(context))
     # A user who names a workspace wants no other one.
     if scope in ("user", "all") or (not scope and not is_explicit):
         own = find_own_workspace(context)
         if own is not None and own.root not in [workspace.root for workspace in workspaces]:
+            # The project's workspace has the setting `project`.
+            if project:
+                own.project = project.project
             workspaces.append(own)
     if not workspaces:
         raise NotFoundError(NO_WORKSPACE, CREATE_ONE)
@@ -342,5 +347,26 @@ def open_folder(
         more = len(settings.problems) - 1
         context.warn(f"{path}:{line}: {problem}{f' (and {more} more: mem check)' if more else ''}")
     machine = find_machine(root, context.state_folder)
-    project = str(settings["project"]) or (repository.project if repository else "")
+    project = str(settings["project"]) or name_project(repository, context.state_folder)
     return Workspace(root, context, settings, machine, reason, project, is_own)
+
+
+def name_project(repository: Repository | None, state: Path | None) -> str:
+    """Return the name of a repository's folder; with folders above it if another project has it.
+
+    Otherwise rules from the repository of one customer would reach agents in that of another.
+    """
+    if not repository or not state:
+        return ""
+    folder = state / "projects"
+    names = read_record(folder)
+    # Clones are one project. A repository can be moved, and get another address.
+    places = {str(repository.git_folder.resolve()), find_remote(repository)} - {""}
+    name = repository.project
+    while places.isdisjoint(names.get(name, places)):
+        name = f"{repository.git_folder.parent.parent.name}/{name}"
+    if name not in names:
+        names[name] = sorted(places)
+        with suppress(OSError):  # a sandbox
+            save_record(folder, names)
+    return name

@@ -25,6 +25,7 @@ from ..store import (
     append_events,
     find_events_file,
     find_repository,
+    name_project,
     name_session,
     read_line,
 )
@@ -105,7 +106,7 @@ def import_transcript(
         session_id,
         events,
         agent=transcript.agent,
-        project=find_project(transcript.folder) or project,
+        project=find_project(workspace, transcript.folder) or project,
         folder=transcript.folder,
     )
     return imported
@@ -197,13 +198,12 @@ def build_signature(event: JsonObject) -> tuple[str, str]:
     return str(event.get("role")), " ".join(text.split())
 
 
-def find_project(folder: str) -> str:
+def find_project(workspace: Workspace, folder: str) -> str:
     """Return the project of the folder that an agent worked in, if it still exists."""
     # Not Path.is_dir, which raises an error for a name that no folder can have.
     if not os.path.isdir(folder):
         return ""
-    repository = find_repository(Path(folder))
-    return repository.project if repository else ""
+    return name_project(find_repository(Path(folder)), workspace.context.state_folder)
 
 
 def find_transcripts(context: Context, folder: Path | None) -> Iterator[Path]:

@@ -48,9 +48,9 @@ from ..store import (
     Workspace,
     commit,
     commit_one,
+    find_remote,
     find_repository,
     find_undone_numbers,
-    has_remote,
     read_file,
     read_log,
 )
@@ -177,7 +177,7 @@ def has_remote_copy(workspace: Workspace) -> bool:
     # Git ignores a private workspace in the repository of a project.
     return (
         repository is not None
-        and has_remote(repository)
+        and find_remote(repository) != ""
         and (workspace.is_shared or repository.top.resolve() == workspace.root)
     )
 

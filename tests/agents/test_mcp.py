@@ -15,8 +15,9 @@ import pytest
 
 from memcli.agents.mcp import TOOLS
 from memcli.agents.mcp_tools import FUNCTIONS, MOST_CHARACTERS, Toolbox
+from memcli.context import CommonOptions
 from memcli.store.workspace import Workspace
-from tests.helpers import get_process_environment, make_workspace, put, run_mem
+from tests.helpers import get_process_environment, make_context, make_workspace, put, run_mem
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 LONG = bool(os.environ.get("MEM_LONG"))
@@ -397,3 +398,28 @@ def test_the_text_of_a_forgotten_memory_stays_to_be_recognized(tmp_path: Path) -
         "no memory 'canoe'\nhint: search for it: memory_search",
         True,
     )
+
+
+def test_an_agent_does_not_find_what_belongs_to_other_projects(tmp_path: Path) -> None:
+    shop = tmp_path / "shop"
+    for path in (".git", "memory"):
+        (shop / path).mkdir(parents=True)
+    (shop / "memory/mem.yaml").touch()
+    own = make_workspace(tmp_path / "own")
+    for project in ("shop", "rival", ""):
+        head = f"---\nid: mem_01kajd3v7m4kq{project:0<5.5}\nproject: {project}\n---\n\n"
+        put(own, f"entries/{project or 'all'}.md", f"{head}Deploy {project} to Oslo.\n")
+        text = f'{{"role": "user", "content": "Why deploy {project} to Oslo?"}}\n'
+        put(own, f"sessions/{project or 'all'}/session.jsonl", text)
+        put(own, f"sessions/{project or 'all'}/metadata.json", f'{{"project": "{project}"}}')
+        comment = f"hist_01kajd3v7m4kq{project:0<5.5} project: {project}".removesuffix(" project: ")
+        record = f"## 2026-11-28T12:00:00Z <!-- {comment} -->\n\nDeployed {project} to Oslo.\n\n"
+        with (own.root / "HISTORY-2026-11.md").open("a") as file:
+            file.write(record)
+    own.root.rename(tmp_path / "mem")
+    context = make_context(shop, XDG_DATA_HOME=str(tmp_path))._replace(common=CommonOptions())
+    box = Toolbox(context)
+    for name, arguments in (("memory_ls", {}), ("memory_search", {"query": "deploy to Oslo"})):
+        text = box.call(name, arguments)[0]
+        assert "Deploy shop" in text and "Deploy to Oslo" in text
+        assert "rival" not in text

@@ -72,6 +72,12 @@ def program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memcli.cli.hook_install.find_program", lambda _: ["/usr/bin/mem"])
 
 
+def test_it_says_that_a_conversation_may_still_be_running(shop: Path) -> None:
+    talk = shop.parent / "home/.claude/projects/shop/s1.jsonl"
+    talk.write_text(talk.read_text().replace("11-20T10:00", "11-28T11:55"))
+    assert "mem learns later from conversations that may still be" in run_init(shop, "\n\n\n")[1]
+
+
 def test_it_asks_three_questions_and_enter_accepts(shop: Path) -> None:
     code, output = run_init(shop, "\n\n\n")
     assert code == 0

@@ -83,7 +83,7 @@ def test_a_memory_comes_before_the_record_that_repeats_it(tmp_path: Path) -> Non
 def test_a_memory_answers_for_the_conversations_of_other_workspaces(tmp_path: Path) -> None:
     project, own = make_workspace(tmp_path / "project"), make_workspace(tmp_path / "own")
     put_entry(project, OLD, "2026-01-02", "The ledger service is owned by Bruno.")
-    question = {"id": "m1", "role": "user", "content": "Who owns the ledger service?"}
+    question = {"id": "m1", "role": "user", "content": "Who owns the ledger service now?"}
     put(own, "sessions/s1/session.jsonl", f"{json.dumps(question)}\n")
     alone = search([own], "who owns the ledger service?", SearchOptions()).hits
     assert [hit.kind for hit in alone] == ["session"]
@@ -91,6 +91,16 @@ def test_a_memory_answers_for_the_conversations_of_other_workspaces(tmp_path: Pa
     assert [hit.id for hit in hits] == [OLD]
     wanted = SearchOptions(wanted=Filter(kinds=("entry", "session")))
     assert len(search([project, own], "who owns the ledger service?", wanted).hits) == 2
+
+
+def test_a_daily_note_is_not_named_as_the_later_memory(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put_entry(workspace, OLD, "2026-01-02", "My shoe size is 42.")
+    put_entry(workspace, THIRD, "2026-03-02", "The boiler needs a new valve.")
+    text = "---\nsource: user\n---\n\nThe last running shoes I bought were 43.\n"
+    put(workspace, "entries/2026-02-02.md", text)
+    hits = find(workspace, "What is my shoe size?")
+    assert (hits[0].id, hits[0].newer) == (OLD, "")
 
 
 def test_different_memories_about_a_subject_are_not_marked(tmp_path: Path) -> None:
@@ -128,3 +138,18 @@ def test_a_note_without_a_date_is_never_later(tmp_path: Path) -> None:
     put(workspace, "entries/1.md", f"---\ndate: 2024-01-01\n---\n{text}")
     hits = find(workspace, "port of the staging server")
     assert [(hit.path, hit.newer) for hit in hits][1] == ("entries/0.md", "entries/1.md")
+
+
+def test_a_conversation_that_says_nothing_new_is_no_answer(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put_entry(workspace, OLD, "2026-01-02", "The queue is RabbitMQ 4.")
+    talks = (["Which queue do we use?"], ["Can you use a set?", "Never mind.", "In two files."])
+    for number, said in enumerate(talks):
+        events = [{"id": f"m{text}", "role": "user", "content": text} for text in said]
+        lines = "".join(f"{json.dumps(event)}\n" for event in events)
+        put(workspace, f"sessions/s{number}/session.jsonl", lines)
+    hits = find(workspace, "which queue do we use")
+    assert [hit.id for hit in hits] == [OLD]
+    # All of them are there for a person who looks for the conversation.
+    wanted = SearchOptions(wanted=Filter(kinds=("session",)))
+    assert "Which queue" in search([workspace], "which queue do we use", wanted).hits[0].text

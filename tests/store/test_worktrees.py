@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers import get_process_environment, run_mem
+from memcli.cli.main import run
+from memcli.context import CommonOptions
+from tests.helpers import get_process_environment, make_context, run_mem
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -149,3 +151,32 @@ def test_a_shared_memory_commits_files_but_no_index(tmp_path: Path, home: Path) 
     names = git(main, "status", "--short", "--untracked-files=all").split()
     assert all(".mem" not in name for name in names)
     assert any(name.startswith("memory/entries/") for name in names)
+
+
+def test_projects_whose_folders_have_the_same_name_do_not_share_rules(
+    tmp_path: Path, home: Path
+) -> None:
+    first = make_repository(tmp_path / "customer" / "shop")
+    second = make_repository(tmp_path / "rival" / "shop")
+    clone = tmp_path / "elsewhere" / "shop"
+    git(first, "remote", "add", "origin", str(first))
+    git(tmp_path, "clone", "-q", str(first), str(clone))
+    rule = "Always deploy to the cluster in Oslo."
+    run_in(first, home, "init", "--shared")
+    run_in(second, home, "init", "--private")
+    run_in(first, home, "session", "append", "talk", rule)
+    # Not `mem undo`, which is about the memory in the repository.
+    assert "(mem undo --scope user)" in run_in(first, home, "consolidate", "--all")[2]
+    assert rule in run_in(first, home, "context")[1]
+    assert rule not in run_in(second, home, "context")[1]
+    assert rule in run_in(clone, home, "context")[1]
+    # A person sees whose they are.
+    for words in (["ls"], ["search", "deploy cluster"], ["history"]):
+        context = make_context(second, HOME=str(home), XDG_STATE_HOME=str(home / "state"))
+        context = context._replace(is_terminal=True, common=CommonOptions())
+        run(context, words)
+        assert "from shop" in context.stdout.getvalue(), words  # type: ignore[attr-defined]
+    # The setting wins.
+    run_in(clone, home, "init", "--private")
+    run_in(clone, home, "config", "set", "project", "loja")
+    assert rule not in run_in(clone, home, "context")[1]
