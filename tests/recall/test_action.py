@@ -121,6 +121,21 @@ def test_only_the_rule_about_an_action_is_shown(
             ["edit src/cli.py", "make docs"],
         ),
         (
+            "Never edit a migration that has already been applied.",
+            ["edit migrations/001_orders.sql"],
+            ["edit src/orders.sql"],
+        ),
+        (
+            "Tests must not use mocks of the database.",
+            ["edit tests/test_orders.py"],
+            ["edit src/orders.py"],
+        ),
+        (
+            "Never put business logic into API handlers.",
+            ["edit app/api/handlers.py"],
+            ["edit app/api/schema.py"],
+        ),
+        (
             "If you touch Dockerfile or docker-compose.yml, rebuild with make image.",
             ["edit Dockerfile", "edit docker-compose.yml"],
             ["make image"],
