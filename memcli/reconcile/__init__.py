@@ -44,8 +44,10 @@ if TYPE_CHECKING:
         answer_questions,
         build_pair_question,
         find_questions,
+        find_repeats,
         get_text,
         list_questions,
+        merge_repeats,
     )
     from .similar import find_neighbors
 
@@ -66,8 +68,8 @@ __getattr__ = import_lazily(
         ),
         "pairs": "find_circles find_conflicts find_outdated_ids",
         "review": (
-            "Choice Question answer_questions build_pair_question find_questions get_text "
-            "list_questions"
+            "Choice Question answer_questions build_pair_question find_questions find_repeats "
+            "get_text list_questions merge_repeats"
         ),
         "similar": "find_neighbors",
     },

@@ -230,7 +230,7 @@ def is_sync_copy(copy: IndexedEntry, note: IndexedEntry) -> bool:
     return copy.id.startswith(COPY_START) and note.id in copy.conflicts_with
 
 
-def is_distinct(index: Index, pair: Pair) -> bool:
+def is_distinct(index: Index, pair: tuple[Any, Any]) -> bool:
     """Return whether a person found that two memories say different things."""
     for entry, other in (pair, pair[::-1]):
         if other.id in read_distinct_ids(index.read_fields(entry.path).get("metadata")):

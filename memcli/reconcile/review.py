@@ -1,5 +1,9 @@
-"""Review: the questions that only a person can decide, and the changes that an answer makes."""
+"""Review: the questions that only a person can decide, and the changes that an answer makes.
 
+Memories with the same words are no question: mem merges them.
+"""
+
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import unified_diff
@@ -15,9 +19,20 @@ from ..formats import (
     summarize_texts,
 )
 from ..index import Index, IndexedEntry, open_index
-from ..store import Append, ChangeGroup, Commit, Replace, Workspace, commit, hold_lock, read_file
-from .admit import Admission
+from ..store import (
+    Append,
+    ChangeGroup,
+    Commit,
+    Replace,
+    Workspace,
+    commit,
+    commit_one,
+    hold_lock,
+    read_file,
+)
+from .admit import Admission, read_sources
 from .changes import (
+    LIST_FIELDS,
     InboxItem,
     Planned,
     build_inbox_draft,
@@ -227,7 +242,7 @@ def build_pair_groups(
     pairs: list[tuple[Planned, Planned]] = []  # the memory that stays, and the one that it replaces
     for question in questions:
         first, second = (
-            memories.get(entry.path) or Planned(entry.path, entry, ())
+            memories.get(entry.path) or Planned(entry.path, entry, read_sources(index, entry))
             for entry in load_pair(index, question)
         )
         if not (first.is_active and second.is_active):
@@ -245,9 +260,7 @@ def build_pair_groups(
         winner, loser = (first, second) if answer == OLDER else (second, first)
         pairs.append((winner, loser))
         if question.kind == "duplicate":
-            # Each was confirmed on its own.
-            winner.fields["strength"] = winner.strength + loser.strength
-            winner.fields["tags"] = tuple(dict.fromkeys([*winner.tags, *loser.tags]))
+            merge_repeat(winner, loser)
         # A note without a header has its path as id, and below it moves to that of the loser.
         is_moving = winner.id == winner.path and is_copy_of(workspace, winner.path, loser.path)
         kept_id = loser.path if is_moving else winner.id
@@ -302,6 +315,71 @@ def build_copy_groups(
             before = read_file(index.workspace, note.path)
             changes[note.path] = Replace(note.path, before, change.after)
     return [ChangeGroup([*changes.values()], is_said_by_user=True, is_moved=True)]
+
+
+def merge_repeat(winner: Planned, loser: Planned) -> None:
+    """Add what a repeat says to the memory that stays."""
+    # Each was confirmed on its own.
+    winner.fields["strength"] = winner.strength + loser.strength
+    for name in LIST_FIELDS:
+        items = tuple(dict.fromkeys([*getattr(winner, name), *getattr(loser, name)]))
+        # A person's own property may have a form that mem does not read.
+        if items != getattr(winner, name):
+            winner.fields[name] = items
+    winner.sources = winner.fields.get("sources", winner.sources)
+    if loser.key and not winner.key:
+        winner.fields["key"] = loser.key
+
+
+def find_repeats(index: Index) -> list[tuple[Planned, Planned]]:
+    """Return active memories with the same words: each that stays, and its repeat.
+
+    A merge brings them, because two people saved them in two files. The memory that is trusted
+    more stays, or the older one, so each machine makes the same changes.
+    """
+    workspace = index.workspace
+    pairs: list[tuple[Planned, Planned]] = []
+    kept: dict[object, list[Planned]] = defaultdict(list)
+    rows = index.run(
+        "select path, same_words from entries join files using(file)"
+        " where status = 'active' and conflicts_with = '[]' and summary <> ''"
+        " and same_words in (select same_words from entries group by 1 having count(*) > 1)"
+        " order by trust desc, created_at, id"
+    ).fetchall()
+    for path, words in rows:
+        # Without trust, another one may stay than on other machines.
+        if not (workspace.is_trusted and workspace.is_managed(path)):
+            continue
+        entry = index.list_entries("path = ?", (path,))[0]
+        memory = Planned(path, entry, read_sources(index, entry))
+        earlier = kept[words, entry.title, entry.owner, entry.project]
+        for winner in earlier:
+            # "enabled" under one key says something else than under another.
+            has_two_keys = entry.key and winner.key not in ("", entry.key)
+            # `mem check` gives a copy of a file, which has the same id, a new one first.
+            is_copy = entry.id == winner.id
+            if not (has_two_keys or is_copy or is_distinct(index, (winner, memory))):
+                merge_repeat(winner, memory)
+                memory.fields = {"superseded_by": winner.id, "status": None}
+                pairs.append((winner, memory))
+                break
+        else:
+            earlier.append(memory)
+    return pairs
+
+
+def merge_repeats(
+    workspace: Workspace, pairs: Sequence[tuple[Planned, Planned]], command: str = "tend"
+) -> None:
+    """Save what `find_repeats` planned. Raises the error of an edit or a gate."""
+    memories = {memory.path: memory.fields for pair in pairs for memory in pair}
+    changes: list[Replace | Append] = [
+        edit_file(workspace, path, fields) for path, fields in memories.items()
+    ]
+    successors = {loser.id: (winner.id, winner.summary) for winner, loser in pairs}
+    changes += follow_promoted_lines(workspace, successors)
+    summary = summarize_texts([winner.summary for winner, _ in pairs], "memory")
+    commit_one(workspace, command, changes, summary=summary, actor="hook")
 
 
 def is_answered_by_user(workspace: Workspace) -> bool:

@@ -11,21 +11,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from ..context import Context
 from ..errors import BusyError, MemError, NotFoundError, RejectedError, UsageError
 from ..formats import (
-    Entry,
-    FrontmatterError,
-    build_words_digest,
-    edit_entry,
     find_added_lines,
     find_conflict_line,
     find_promoted_lines,
     format_time,
-    parse,
-    read_entry,
     read_id,
     replace_promoted_line,
 )
@@ -267,14 +260,6 @@ def build_file_key(workspace: Workspace, path: str, committed: str | None) -> ob
     return path, committed, status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
-class NewEntry(NamedTuple):
-    """A memory that one side added."""
-
-    path: str
-    entry: Entry
-    text: str
-
-
 @dataclass
 class TreeMerge:
     """The merge of two commits, step by step."""
@@ -303,7 +288,6 @@ class TreeMerge:
                     "read-tree", "-i", "-m", "--aggressive", *commits, index=self.index
                 )
                 self.merge_changed_files()
-                self.merge_repeats()
                 self.remove_purged_memories()
                 return self.write_tree()
             except GitError as error:
@@ -392,48 +376,6 @@ class TreeMerge:
                 self.conflicts.append(Conflict(path, reason))
         self.repository.change_index(self.index, files)
 
-    def merge_repeats(self) -> None:
-        """Merge memories that both machines saved in the same words."""
-        ours = self.read_new_entries(self.ours)
-        theirs = self.read_new_entries(self.theirs)
-        files: Files = {}
-        for meaning in ours.keys() & theirs.keys():
-            pair = ours[meaning], theirs[meaning]
-            # The one that is trusted more stays, or the older one.
-            first, second = sorted(
-                pair, key=lambda new: (-new.entry.trust, new.entry.created_at, new.entry.id)
-            )
-            if first.entry.id == second.entry.id or first.path == second.path:
-                continue
-            changes = {
-                "strength": first.entry.strength + second.entry.strength,
-                "tags": join_lists(first.entry.tags, second.entry.tags),
-                "sources": join_lists(first.entry.sources, second.entry.sources),
-            }
-            superseded = {"superseded_by": first.entry.id, "status": None}
-            # Both memories stay if a frontmatter has YAML that cannot be edited by lines.
-            with suppress(FrontmatterError):
-                merged = edit_entry(first.text, changes)
-                repeat = edit_entry(second.text, superseded)
-                files[first.path] = self.write_file(merged)
-                files[second.path] = self.write_file(repeat)
-        self.repository.change_index(self.index, files)
-
-    def read_new_entries(self, commit: str) -> dict[tuple[object, ...], NewEntry]:
-        """Return the active memories that a side added, by their meaning."""
-        workspace = self.workspace
-        texts = self.read_memories(commit, "A")
-        entries: dict[tuple[object, ...], NewEntry] = {}
-        for path, text in texts.items():
-            with suppress(FrontmatterError):
-                entry, _ = read_entry(parse(text), path, workspace.now)
-                # A note of a vault belongs to its person, who may repeat a sentence in two notes.
-                if entry.status == "active" and entry.body and workspace.is_managed(path):
-                    words = build_words_digest(entry.body)
-                    meaning = (entry.owner, entry.project, entry.key, words)
-                    entries[meaning] = NewEntry(path, entry, text)
-        return entries
-
     def remove_purged_memories(self) -> None:
         """Delete purged memories that one side changed, and their promoted lines."""
         # The other machine may have changed a memory before it heard of the purge, and a person can
@@ -463,10 +405,6 @@ def index_by_id(texts: Mapping[str, str]) -> dict[str, str]:
     """Return the paths of memories by their ids, or by their texts if they have no id."""
     # A note of a vault has no id. It is the same note if it has the same text.
     return {read_id(text) or text: path for path, text in texts.items() if text}
-
-
-def join_lists(first: Iterable[str], second: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([*first, *second]))
 
 
 def remove_promoted_lines(page: str, purged_ids: Iterable[str]) -> str:

@@ -83,6 +83,9 @@ def list_items(workspace: Workspace, repository: Repository, base: str, target: 
             # A commit message stays forever, so it must not repeat a forgotten text or a secret.
             if item.action != "forgotten":
                 item.text = mask_text(workspace, entry.summary)
+    shown = {item.text for item in memories if item.action != "replaced"}
+    # A repeat that was merged with the same words would look like a loss.
+    items = [item for item in items if item.action != "replaced" or item.text not in shown]
     actions = list(VERBS)
     return sorted(items, key=lambda item: actions.index(item.action))
 

@@ -17,7 +17,7 @@ from unicodedata import normalize
 from ..errors import BusyError, MemError, NotFoundError, RejectedError
 from ..formats import get_content
 from ..index import Index, open_index
-from ..reconcile import edit_file, find_circles, purge_entries
+from ..reconcile import edit_file, find_circles, find_repeats, merge_repeats, purge_entries
 from ..store import (
     LAYOUT,
     MARK,
@@ -404,6 +404,10 @@ class Exchange:
             result.conflicts.append(Conflict(path, reason))
         # The other machine repairs them in the same way, so this need not be sent now.
         commit(workspace, "sync", groups, actor="hook")
+        # Both memories stay if a frontmatter has YAML that cannot be edited by lines.
+        with suppress(MemError):
+            merge_repeats(workspace, find_repeats(index), "sync")
+        index.refresh()
         self.show_repeats(index, target)
         result.conflicts += find_new_conflicts(index, result.received, result.conflicts)
         received_paths = {item.path for item in result.received}

@@ -31,7 +31,7 @@ from ..index import (
     remove_leftovers,
     scan_workspace,
 )
-from ..reconcile import edit_file, find_circles, find_conflicts
+from ..reconcile import edit_file, find_circles, find_conflicts, find_repeats
 from ..store import (
     EVENTS,
     MARK,
@@ -107,10 +107,14 @@ def find_known_problems(index: Index) -> Iterator[Finding]:
         yield Finding(path, 1, f"{key} names {other}, which does not exist")
     for path, _ in find_circles(index):
         yield Finding(path, 1, "it and another memory replace each other")
+    for winner, repeat in find_repeats(index):
+        reason = f"{winner.path} has the same words: mem check --fix merges them"
+        yield Finding(repeat.path, 1, reason)
     for first, second in find_conflicts(index):
         # `git merge` brought a second value. A conflict that a command found is noted in the file.
         is_noted = first.conflicts_with or second.conflicts_with
-        if first.key and first.key == second.key and not is_noted:
+        is_repeat = first.summary == second.summary
+        if first.key and first.key == second.key and not (is_noted or is_repeat):
             yield Finding(
                 second.path, 1, f"{first.path} has another value of {first.key}: mem review"
             )
@@ -157,6 +161,10 @@ def find_entry_fixes(index: Index, messages: list[str]) -> list[Fix]:
     for path, changes in find_circles(index):
         fields[path] |= changes
         reasons[path].append("active again: mem review")
+    for pair in find_repeats(index):
+        for memory in pair:
+            fields[memory.path] |= memory.fields
+            reasons[memory.path].append("merged with the same words")
     for path, changes in find_wrong_values(index):
         fields[path] |= changes
         reasons[path].append("wrong values moved to metadata")

@@ -27,7 +27,14 @@ from ..formats import (
     shorten,
 )
 from ..index import IndexedEntry, open_index, remove_leftovers, scan_workspace
-from ..reconcile import delete_inbox, find_old_inbox, find_pending_purges, supersede
+from ..reconcile import (
+    delete_inbox,
+    find_old_inbox,
+    find_pending_purges,
+    find_repeats,
+    merge_repeats,
+    supersede,
+)
 from ..store import (
     Append,
     Commit,
@@ -194,6 +201,14 @@ def purge(workspace: Workspace, _: Sequence[str]) -> None:
 # to MEMORY.md before it is shortened.
 STEPS = (
     Step("purge", "memory", "deleted, as on another machine", find_pending_purges, purge, True),
+    Step(
+        "repeats",
+        "memory",
+        "merged with the same words",
+        lambda workspace: find_repeats(open_index(workspace)),
+        merge_repeats,
+        True,
+    ),
     Step("consolidate", "conversation", "", find_due_conversations, consolidate_due),
     Step("page", "line", "of MEMORY.md updated", find_outdated_lines, update_lines),
     Step("decay", "memory", "faded", find_due_fading, partial(mark_faded, actor="hook")),

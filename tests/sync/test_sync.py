@@ -146,8 +146,27 @@ def test_one_sentence_on_two_machines_is_one_memory(laptop: Machine, desktop: Ma
     desktop.write("Lint before a commit.", "--tag", "b")
     laptop.sync()
     desktop.sync()
-    output = desktop.mem("ls", "--json", "text,strength,tags")[1]
-    assert output.count("Lint before a commit.") == 1 and '"strength": 2' in output
+    for machine in (desktop, laptop):
+        assert "replaced" not in machine.sync(), "a merge is no loss"
+        output = machine.mem("ls", "--json", "text,strength,tags")[1]
+        assert output.count("Lint before a commit.") == 1 and '"strength": 2' in output
+    assert desktop.sync() + laptop.sync() == ""
+
+
+def test_one_sentence_with_and_without_a_key_is_one_memory(
+    laptop: Machine, desktop: Machine
+) -> None:
+    laptop.write("The VPN is WireGuard.", "--key", "vpn")
+    desktop.write("The VPN is WireGuard.")
+    desktop.write("Lunch is at noon.", "--key", "lunch")
+    laptop.sync()
+    desktop.sync()
+    laptop.write("Lunch is at noon.")
+    laptop.sync()
+    for machine in (desktop, laptop):
+        entries = json.loads(machine.mem("ls", "--json", "text,key")[1])["entries"]
+        keys = [entry["key"] for entry in entries if "WireGuard" in entry["text"]]
+        assert keys == ["vpn"]
 
 
 def test_a_key_and_a_sentence_with_two_values_are_questions(
@@ -1083,3 +1102,24 @@ def test_a_purge_in_a_project_deletes_what_hooks_recorded_in_the_own_memory(tmp_
     assert [path for path in files if b"flower pot" in path.read_bytes()] == []
     assert run_mem(tmp_path, "note", text, "--scope", "user")[0] == 5
     assert "Something else." in run_mem(tmp_path, "ls", "--scope", "user")[1]
+
+
+@pytest.mark.parametrize("command", ["tend", "check"])
+def test_one_sentence_of_two_branches_becomes_one_memory(tmp_path: Path, command: str) -> None:
+    git(tmp_path, "init", "-q", "-b", "main")
+    assert run_mem(tmp_path, "init", "--shared")[0] == 0
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "Start")
+    for branch in ("a", "b"):
+        git(tmp_path, "checkout", "-q", "-b", branch, "main")
+        words = ("write", "Releases are cut on Wednesday.", "--source", "user", "--tag", branch)
+        assert run_mem(tmp_path, *words)[0] == 0
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-q", "-m", branch)
+    git(tmp_path, "merge", "-q", "-m", "Merge", "a")
+    code, output, _ = run_mem(tmp_path, "check")
+    assert code == 1 and "has the same words: mem check --fix merges them" in output
+    run_mem(tmp_path, *(["tend"] if command == "tend" else ["check", "--fix"]))
+    entries = json.loads(run_mem(tmp_path, "ls", "--json", "strength,tags")[1])["entries"]
+    assert [(entry["strength"], sorted(entry["tags"])) for entry in entries] == [(2, ["a", "b"])]
+    assert run_mem(tmp_path, "check")[0] == 0
