@@ -196,7 +196,9 @@ def handle_start(hook: Hook) -> Answer:
         # Copilot does not store the texts of hooks, and Gemini leaves out messages with such texts.
         shown.forget_all()
         is_resumed = False
-    return Answer(build_start(hook.workspaces, shown, is_resumed=is_resumed).text)
+    notices = filter(None, [workspace.machine.take_notice() for workspace in hook.workspaces])
+    message = "\n".join(f"mem: {notice}" for notice in notices)
+    return Answer(build_start(hook.workspaces, shown, is_resumed=is_resumed).text, message)
 
 
 def is_reported_again(hook: Hook) -> bool:

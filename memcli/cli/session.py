@@ -359,6 +359,7 @@ def run_consolidate(
     result = render_batches(context, workspace, done, messages)
     if background:
         # Nobody reads this output. The log of the workspace records problems.
+        workspace.machine.save_notice(summarize_saved(workspace, done, actor="hook"))
         result = Result(messages=result.messages if result.exit_code else ())
     return result
 
@@ -419,8 +420,7 @@ def render_batches(
     notes = [*messages, *errors, *problems]
     if failed:
         notes.append(f"the language model failed ({failed[0]}): the next run tries again")
-    option = " --scope user" if workspace.is_own else ""
-    summary = summarize_saved(done, option) if workspace.settings["notify"] else ""
+    summary = summarize_saved(workspace, done)
     if summary and context.is_terminal:
         lines.append(f"mem: {summary}")
     elif summary:
@@ -430,13 +430,18 @@ def render_batches(
     return Result(data, lines, rows, notes, exit_code=code, nothing=NOTHING)
 
 
-def summarize_saved(done: Sequence[BatchResult], option: str) -> str:
-    """Return how many memories were saved, and how to revert that. The command has the option."""
+def summarize_saved(
+    workspace: Workspace, done: Sequence[BatchResult], *, actor: str = "person"
+) -> str:
+    """Return how many memories were saved, and how to revert that, if the user wants to know."""
     counts = [sum(outcome.action in SAVED for outcome in item.memories) for item in done]
     commands = [item.undo for item, count in zip(done, counts, strict=True) if count]
-    if not commands:
+    if not commands or not workspace.settings["notify"]:
         return ""
-    undo = "mem undo" if len(commands) == 1 else "mem undo --list"
+    # Plain `mem undo` does not revert what a hook did.
+    number = f" {commands[0]}" if actor == "hook" else ""
+    undo = f"mem undo{number}" if len(commands) == 1 else "mem undo --list"
+    option = " --scope user" if workspace.is_own else ""
     return f"saved {count_noun(sum(counts), 'memory')} ({undo}{option})"
 
 

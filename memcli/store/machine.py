@@ -19,6 +19,7 @@ from .files import LOCK_SECONDS, open_lock, read_small_text, save_private
 RECORD = "workspace.json"
 DIGESTS = "purged-digests"
 CARRIED_PURGES = "carried-purges"
+NOTICE = "notice"
 PENDING_PURGES = "pending-purges.json"
 ACCESS_COUNTS = "access.json"
 LOG = "log"
@@ -87,6 +88,23 @@ class Machine:
     def save_pending_purges(self, texts: dict[str, str]) -> None:
         if self.state_folder is not None and texts != self.read_pending_purges():
             save_private(self.state_folder / PENDING_PURGES, json.dumps(texts).encode())
+
+    def save_notice(self, text: str) -> None:
+        """Keep a line for the user until the next session of an agent starts."""
+        if self.state_folder is not None and text:
+            with suppress(OSError):
+                save_private(self.state_folder / NOTICE, text.encode())
+
+    def take_notice(self) -> str:
+        """Return that line, and delete it."""
+        if self.state_folder is None:
+            return ""
+        path = self.state_folder / NOTICE
+        text = read_small_text(path)
+        if text:
+            with suppress(OSError):
+                path.unlink()
+        return text
 
     def build_digests(self, texts: Iterable[str]) -> frozenset[str]:
         word_lists = ([word for _, _, word in find_words(normalize(text))] for text in texts)

@@ -227,6 +227,21 @@ def test_requests_are_saved_and_undone_as_the_users_own(tmp_path: Path) -> None:
     assert "Acme" in run_mem(tmp_path, "ls", **environment)[1]
 
 
+def test_the_next_session_says_what_was_learned_in_the_background(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    environment = {"HOME": str(tmp_path / "home")}
+    send(tmp_path, "UserPromptSubmit", prompt="Never deploy on a Friday: nobody is on call.")
+    # The session has not ended, so no hook starts this by itself.
+    run_mem(tmp_path, "session", "end", "s1", **environment)
+    run_mem(tmp_path, "consolidate", "--background", **environment)
+    for session, message in (("s2", "mem: saved 1 memory (mem undo 1)"), ("s3", "")):
+        answer = send(tmp_path, "SessionStart", source="startup", session_id=session)
+        assert answer.get("systemMessage", "") == message
+    assert "Friday" in run_mem(tmp_path, "ls", **environment)[1]
+    assert run_mem(tmp_path, "undo", "1", **environment)[0] == 0
+    assert "Friday" not in run_mem(tmp_path, "ls", **environment)[1]
+
+
 def test_the_line_for_the_person_shortens_a_long_memory(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     prompt = f"Remember that the canary region is {'really ' * 20}eu-west-3."
