@@ -16,11 +16,11 @@ def list_texts(folder: Path, *options: str) -> list[str]:
 def test_the_time_zone_of_the_environment_counts(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     put(workspace, "mem.yaml", "")
-    # The tests' clock is at 12:00 UTC.
-    for zone, time in (("Asia/Tokyo", "21:00"), (":no/such", "12:00"), ("CET-1CEST", "12:00")):
+    # The tests' clock starts at 12:00 UTC.
+    for zone, hour in (("Asia/Tokyo", 21), (":no/such", 12), ("CET-1CEST", 12)):
         run_mem(tmp_path, "note", f"tea in {zone}", TZ=zone, MEM_TIMEZONE="")
         notes = workspace.root / "notes/2026-11-28.md"
-        assert f"[{time}] tea in {zone}" in notes.read_text()
+        assert notes.read_text().splitlines()[-1].startswith(f"[{hour}:")
 
 
 @pytest.mark.parametrize("start", ["## Summary\n\nThe sewers.", "- [ ] read it", "- [x] done"])
