@@ -414,7 +414,7 @@ def render_batches(
     ]
     problems = [problem for item in done for problem in item.problems]
     failed = [item.error for item in done if item.error]
-    if done and not lines:
+    if done and not lines and not failed:
         count = sum(item.messages for item in done)
         lines.append(f"Read {count_noun(count, 'message')}: nothing to remember")
     notes = [*messages, *errors, *problems]
@@ -427,7 +427,8 @@ def render_batches(
         notes.append(summary)
     data = {"sessions": [build_fields(item) for item in done]}
     code = LlmError.exit_code if failed else 0
-    return Result(data, lines, rows, notes, exit_code=code, nothing=NOTHING)
+    nothing = "" if failed else NOTHING
+    return Result(data, lines, rows, notes, exit_code=code, nothing=nothing)
 
 
 def summarize_saved(

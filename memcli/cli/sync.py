@@ -102,9 +102,12 @@ def render_sync(context: Context, done: SyncResult, *, dry_run: bool) -> Result:
     if done.conflicts:
         for message in messages:
             print_message(context, message)
-        print_message(
-            context, "mem review asks about memories; compare other files yourself", "hint: "
-        )
+        hint = "mem review asks about memories"
+        # Memories and notes end with .md, and MEMORY.md keeps both versions of a line.
+        others = [item.path for item in done.conflicts if not item.path.endswith(".md")]
+        if others:
+            hint += f"; compare yourself: {', '.join(others)}"
+        print_message(context, hint, "hint: ")
         messages = []
     data = {name: getattr(done, name) for name in SYNC_FIELDS}
     rows = [["sent", item.action, item.path, item.text] for item in done.sent]

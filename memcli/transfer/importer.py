@@ -326,6 +326,12 @@ class Importer:
             self.check_drafts(index, chosen)
             return
         memories = [draft for _, draft in chosen]
+        repeated = sum(is_under_another_owner(index, draft) for draft in memories)
+        if repeated:
+            self.result.messages.append(
+                f"{count_noun(repeated, 'text')} already here with another owner or none:"
+                " undo both imports, then import again"
+            )
         outcomes, done = write_memories(
             self.workspace, memories, command="import", finds_similar=False
         )
@@ -371,6 +377,14 @@ def save_time(path: Path, modified: str) -> None:
     # Some network drives refuse to set a time. The memory is saved all the same.
     with suppress(OSError):
         os.utime(path, (seconds, seconds))
+
+
+def is_under_another_owner(index: Index, draft: Draft) -> bool:
+    """Return whether a new memory has the words of one with another owner: they never merge."""
+    owner = draft.owner or str(index.workspace.settings["owner"])
+    values = build_words_digest(draft.text), owner, draft.id
+    where = "same_words = ? and owner <> ? and id <> ? and status = 'active'"
+    return bool(index.list_entries(where, values))
 
 
 def compare_with_earlier_import(index: Index, draft: Draft) -> Draft | None:

@@ -31,6 +31,7 @@ from ..formats import (
     build_text_digest,
     format_entry,
     format_time,
+    guess_type,
     parse_time,
     read_file_time,
     read_key,
@@ -67,8 +68,11 @@ DERIVED_NAME = re.compile(
 VECTOR_LENGTH = 32  # a longer list of numbers is no property
 NO_WORDS = ("false", "0", "no")
 YES_WORDS = ("true", "1", "yes")
-# A memory that is not active has these, a text, tags and sources.
-INACTIVE_FIELDS = "id type title project owner source created_at updated_at metadata".split()
+# A memory that is not active has these, a text, a type and lists.
+INACTIVE_FIELDS = (
+    "id title key project owner source trust confidence pinned created_at updated_at expires_at"
+    " metadata"
+).split()
 DATE_FORMATS = ("%Y/%m/%d", "%d.%m.%Y", "%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y")
 LAST_UNDATED = 2**32  # milliseconds after 1970 by which undated memories differ in their ids
 
@@ -332,8 +336,10 @@ def build_stable_id(name: str, created_at: str) -> str:
 def build_inactive_file(draft: Draft, status: str) -> TransferFile:
     """Return the file of a memory that its tool no longer shows."""
     values = {name: getattr(draft, name) for name in INACTIVE_FIELDS}
-    tags, sources = tuple(draft.tags), tuple(draft.sources)
-    entry = Entry(body=draft.body.strip(), status=status, tags=tags, sources=sources, **values)
+    for name in ("tags", "aliases", "files", "sources"):
+        values[name] = tuple(getattr(draft, name))
+    values["type"] = draft.type or guess_type(draft.text)
+    entry = Entry(body=draft.body.strip(), status=status, **values)
     name = f"{build_slug(entry.title or summarize(entry.body))}-{entry.id[-6:]}".lstrip("-")
     path = f"entries/{draft.created_at[:7] or 'imported'}/{name}.md"
     return TransferFile(path, "entry", format_entry(entry), draft.created_at)

@@ -265,3 +265,34 @@ def test_a_note_of_a_vault_names_its_successor(tmp_path: Path) -> None:
     for name, text in {"Old": old, "New": "---\nid: n1\n---\nIt is 11 m tall.\n"}.items():
         (tmp_path / f"mem/entries/{name}.md").write_text(text)
     assert "superseded_by" not in run_mem(tmp_path, "check")[1]
+
+
+def test_a_memory_that_its_tool_archived_keeps_its_fields(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    record = {
+        "memory": "The tea is old.",
+        "key": "tea/age",
+        "confidence": 0.9,
+        "pinned": True,
+        "expires_at": "2030-01-01",
+        "files": ["tea.py"],
+        "aliases": ["Chai"],
+        "status": "archived",
+    }
+    (tmp_path / "old.json").write_text(json.dumps([record]))
+    import_source(workspace, open_source(tmp_path / "old.json", "old.json"))
+    (entry,) = open_index(workspace).list_entries()
+    assert entry.status != "active" and entry.type == "fact"
+    assert (entry.key, entry.confidence, entry.pinned) == ("tea/age", 0.9, True)
+    assert (entry.files, entry.aliases) == (("tea.py",), ("Chai",))
+    assert entry.expires_at[:10] == "2030-01-01" and entry.trust == 0.5
+
+
+def test_an_import_again_with_owners_names_the_repeats(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    (tmp_path / "p.csv").write_text("what,who\nDeploys go through the bastion.,ana\n")
+    first = run_mem(tmp_path, "import", "p.csv", "--map", "text=what")
+    assert "already here" not in first[2]
+    _, _, errors = run_mem(tmp_path, "import", "p.csv", "--map", "text=what,owner=who")
+    assert "1 text already here with another owner or none: undo both imports" in errors
