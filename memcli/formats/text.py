@@ -45,7 +45,7 @@ SENTENCE_END = re.compile(
 )
 # Marks may be nested: > 1. ## Title. A line of tags (tags: #tree #garden) is nothing but a mark.
 LIST_MARK = re.compile(
-    r"(?:#{1,6}\s+|>\s*|[-*+]\s+|\d+[.)]\s+)*(?:(?:[Tt]ags:\s*)?(?:#[^\s#,]+[\s,]*)+$)?"
+    r"(?:#{1,6}\s+|>\s*|[-*+]\s+|\d+[.)]\s+|\[!\w+\][-+]?\s*)*(?:(?:[Tt]ags:\s*)?(?:#[^\s#,]+[\s,]*)+$)?"
 )
 # Frontmatter is part of the text only if it cannot be read.
 BROKEN_HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n.*?\n---[ \t]*\r?\n", re.DOTALL)

@@ -8,7 +8,6 @@ from pathlib import PurePosixPath
 
 from ..formats import (
     WORD,
-    Entry,
     Problem,
     build_digest,
     build_text_digest,
@@ -125,6 +124,7 @@ def store_file(database: Database, parsed: ParsedFile, noted: int) -> None:
         run("insert into problems values(?, ?, ?, ?, ?)", (file, mask_name(path), *problem))
     if parsed.entry is not None:
         store_entry(database, file, parsed)
+    store_names(database, file, parsed)
     store_links(database, file, parsed.text)
     store_chunks(database, file, parsed)
 
@@ -145,16 +145,18 @@ def store_entry(database: Database, file: int, parsed: ParsedFile) -> None:
     database.run(
         f"insert into entries({', '.join(columns)}) values(:{', :'.join(columns)})", columns
     )
-    for name in find_names(parsed.path, entry):
-        database.run("insert or ignore into names values(?, ?)", (name, file))
 
 
-def find_names(path: str, entry: Entry) -> Iterable[str]:
-    """Yield the names by which commands and links find a file."""
-    stem = PurePosixPath(path).name.removesuffix(".md")
-    for name in (entry.title, *entry.aliases, stem):
-        if name and len(name) <= PATH_LENGTH:
-            yield fold_name(name)
+def store_names(database: Database, file: int, parsed: ParsedFile) -> None:
+    """Store the names by which commands and links find a file."""
+    # All conversations have the same name.
+    if parsed.kind == "session":
+        return
+    names = [PurePosixPath(parsed.path).name.removesuffix(".md")]
+    if parsed.entry is not None:
+        names += [parsed.entry.title, *parsed.entry.aliases]
+    rows = [(fold_name(name), file) for name in names if name and len(name) <= PATH_LENGTH]
+    database.connection.executemany("insert or ignore into names values(?, ?)", rows)
 
 
 def store_links(database: Database, file: int, text: str) -> None:

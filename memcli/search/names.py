@@ -166,7 +166,14 @@ def find_by_name(index: Index, name: str) -> NamedFile | None:
     # Most memories have no key.
     if not entries and folded:
         entries = index.list_entries("key = ? and status = 'active'", (folded,))
-    return choose_entry(index, name, entries)
+    if entries:
+        return choose_entry(index, name, entries)
+    # A file that is no memory, such as MEMORY.md or a canvas
+    row = index.run(
+        "select path from names join files using(file) where name in (?, ?) order by path",
+        (folded, f"{folded}.canvas"),
+    ).fetchone()
+    return NamedFile(row[0], None) if row else None
 
 
 def find_by_part(index: Index, name: str) -> NamedFile | None:

@@ -33,8 +33,11 @@ MOST_CANDIDATES = 5000
 # Conversations are shown only if no memory is this relevant.
 GOOD_ANSWER = 0.5
 TALK_SHARE = 0.75  # of the relevance of the best memory, that a conversation has at least
-# `![A chart](chart.png)`, `![[chart.png]]`
-IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)|!\[\[[^\]]*\]\]")
+# `![A chart](chart.png)`, `![[chart.png]]`, and of Obsidian the mark of a footnote, `[^1]`, and the
+# id of a passage, ` ^fees`. The powers in `2 ^16` stay.
+MARKUP = re.compile(
+    r"!\[[^\]]*\]\([^)]*\)|!\[\[[^\]]*\]\]|\[\^\d+\]:?|(?<!\S)\^(?=[\d-]*[A-Za-z])[\w-]+$"
+)
 # `[[Ana Silva]]`, `[[people/ana|Ana]]`
 LINK = re.compile(r"\[\[([^\]|]+\|)?([^\]]+)\]\]")
 
@@ -278,7 +281,7 @@ def split_sentences(text: str) -> list[str]:
     sentences = []
     for line in strip_comments(text).splitlines():
         content = LIST_MARK.sub("", line.strip().lstrip("\ufeff"), count=1)
-        content = IMAGE.sub("", content)
+        content = MARKUP.sub("", content)
         content = LINK.sub(lambda match: match[2], content).replace("**", "").strip()
         if any(character.isalnum() for character in content):
             sentences += [" ".join(part.split()) for part in SENTENCE_END.split(content)]

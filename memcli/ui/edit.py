@@ -7,11 +7,12 @@ import os
 import re
 import shutil
 import sys
+from contextlib import suppress
 from functools import partial
 from threading import Thread
 from typing import Any
 
-from ..api import ChangedError, MemError, NotFoundError, UsageError, open_index, write
+from ..api import ChangedError, MemError, NotFoundError, UsageError, write
 from ..formats import TYPES, count_noun, frontmatter, get_body, read_entry, read_tags
 from ..index import IndexedEntry
 from ..reconcile import (
@@ -24,7 +25,6 @@ from ..reconcile import (
     replace_text,
     restore,
 )
-from ..search.names import find_named
 from ..store import locate
 from ..store.undo import undo
 from .html import (
@@ -91,7 +91,8 @@ def show_edit(request: Request, problem: str = "") -> Page:
     entry = find_entry(file)
     if entry is not None:
         # Another tool may have a type of its own.
-        name, types = "Edit memory", list(dict.fromkeys([*TYPES, entry.type]))
+        name = "Edit memory" if request.workspace.is_managed(file.path) else "Edit note"
+        types = list(dict.fromkeys([*TYPES, entry.type]))
         tags = ", ".join(read_own_tags(request, file))
         body = get_body(file.shown)
         values = {"title": entry.title, "type": entry.type, "tags": tags, "text": body}
@@ -213,11 +214,11 @@ def restore_memory(request: Request) -> str:
 def undo_command(request: Request) -> str:
     """Revert a command, and return to the view that has the button."""
     done = undo(request.workspace, request.get_number("number"))
-    name = request.get("id")
     view = request.get("view")
     # The undo of a new memory deletes its file, so there is no view of it any more.
-    if name and find_named(open_index(request.workspace), name):
-        return request.build_address("memory", id=name, done=done.number)
+    with suppress(NotFoundError):
+        request.open_file()
+        return request.build_address("memory", id=request.get("id"), done=done.number)
     # The name of the view comes from the form. It must not lead to another site.
     if view not in ("review", "changes"):
         view = "memories"
@@ -290,4 +291,4 @@ def answer_question(request: Request) -> str:
 def show_pending(request: Request) -> Page:
     """Return the number of open questions, or nothing if there are none."""
     count = len(list_questions(request.workspace))
-    return Page("", str(count or ""), is_part=True, cache_seconds=COUNT_SECONDS)
+    return Page("", count or "", is_part=True, cache_seconds=COUNT_SECONDS)

@@ -6,7 +6,7 @@ last action. Markdown has links into the workspace, its images, and checkboxes.
 
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -24,6 +24,7 @@ from ..store import Record, Workspace, find_log_folder, read_file, read_record
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
     from markdown_it.rules_core import StateCore
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
@@ -58,9 +59,17 @@ union all select path from names join files using(file) where name = ?
 """
 # "[[Oak#Leaves|the oak]]", "[[#Leaves]]" and "![[tree.png|300]]"
 WIKI_LINK = re.compile(r"(!?)\[\[([^\[\]|#\n]*)(?:#([^\[\]|\n]*))?(?:\|([^\[\]\n]*))?\]\]")
-# "<!-- mem:keep -->", the ids of promoted lines, and "%% for me %%" in Obsidian. They may span
-# lines, hence DOTALL.
-COMMENT = re.compile(r"<!--.*?-->|(?<!\S)%%.*?%%(?!\S)", re.DOTALL)
+# "<!-- mem:keep -->", the ids of promoted lines, and in Obsidian "%% for me %%" and the id of a
+# block, " ^penalties" at the end of a line. Comments may span lines, hence DOTALL.
+COMMENT = re.compile(
+    r"<!--.*?-->|(?<!\S)%%.*?%%(?!\S)|(?<!\S)\^(?=[\d-]*[A-Za-z])[\w-]+[ \t]*(?![^\n])", re.DOTALL
+)
+# "[^1]: The text of a footnote", with more lines that are indented
+FOOTNOTE = re.compile(r"\[(\^[^\]\s]+)\]:[ \t]*(?:\n[ \t]+)?([^\n]*(?:\n+[ \t]+[^\s][^\n]*)*)")
+# "[^1][^2]" is also a link with the text "^1", unless there is something between them.
+NEXT_FOOTNOTE = re.compile(r"(\[\^(?:\d|\w\w+)\])(?=\[\^(?:\d|\w\w+)\])")
+# The link that "[^name]" becomes. Its text will be the number of the footnote.
+FOOTNOTE_LINK = re.compile(r'("#text-footnote-(\d+)">)\^[^<]+')
 # "==marked==", but not "if a==b or c==d"
 MARK = re.compile(r"(?<![A-Za-z0-9_=)\]])==(?=[^\s=])[^\n]*?[^\s=]==(?![A-Za-z0-9_=(\[])")
 # "> [!note] Title", of Obsidian and GitHub. With + or -, Obsidian folds it.
@@ -131,18 +140,6 @@ def render_options(values: Iterable[str], chosen: str, nothing: str) -> list[Htm
     template = '<option value="{}"{}>{}</option>'
     marks = {chosen: Html(" selected")}
     return [fill(template, item, marks.get(item), item.capitalize() or nothing) for item in values]
-
-
-def highlight(text: str, words: Sequence[str]) -> Html:
-    """Return a text with the words of a search marked."""
-    # One letter would mark half of the text, and "in" every Ingrid.
-    starts = [word if len(word) > 2 else rf"{word}\b" for word in words if len(word) > 1]
-    if not starts:
-        return join(text)
-    parts = re.split(rf"(\b(?:{'|'.join(starts)})\w*)", text, flags=re.IGNORECASE)
-    # Every second part is a match.
-    parts[1::2] = fill_each("<mark>{}</mark>", parts[1::2])
-    return join(parts)
 
 
 @dataclass
@@ -306,7 +303,7 @@ def render_done(request: Request) -> Html | None:
     # An action leads to a view with the number of its command: "memories?done=17".
     number = request.get_number("done")
     folder = find_log_folder(request.workspace)
-    if not folder or not number:
+    if folder is None:
         return None
     # An old address may name a command that has left the log.
     with suppress(OSError, ValueError):
@@ -357,7 +354,16 @@ def get_kind(path: str) -> str:
 
 def render_markdown(request: Request, text: str, path: str) -> Html:
     """Return a Markdown text as HTML. Links and images are relative to the file of the text."""
-    return Html(load_renderer().render(text, {"request": request, "path": path}))
+    renderer = load_renderer()
+    footnotes: list[str] = []
+    place = {"request": request, "path": path, "footnotes": footnotes, "references": {}}
+    html = renderer.render(NEXT_FOOTNOTE.sub("\\1\u2009", text), place)
+    items = ""
+    for number, footnote in enumerate(footnotes, 1):
+        items += f'<li id="text-footnote-{number}">{renderer.renderInline(footnote, place)}</li>'
+    if items:
+        html += f"<hr><ol>{items}</ol>"
+    return Html(FOOTNOTE_LINK.sub(r"\1<sup>\2</sup>", html))
 
 
 @cache
@@ -369,6 +375,7 @@ def load_renderer() -> "MarkdownIt":
     # notes have one line each.
     renderer = MarkdownIt("commonmark", {"html": False, "breaks": True})
     renderer.enable(["table", "strikethrough"])
+    renderer.block.ruler.before("reference", "footnote", parse_footnote, {"alt": ["paragraph"]})
     renderer.inline.ruler.before("link", "wiki_link", parse_wiki_link)
     renderer.inline.ruler.before("link", "comment", parse_comment)
     renderer.inline.ruler.before("link", "mark", parse_mark)
@@ -379,6 +386,20 @@ def load_renderer() -> "MarkdownIt":
     renderer.add_render_rule("table_open", lambda *_: '<div class="table" tabindex="0"><table>')
     renderer.add_render_rule("table_close", lambda *_: "</table></div>")
     return renderer
+
+
+def parse_footnote(state: "StateBlock", first: int, end: int, silent: bool) -> bool:
+    """Read `[^1]: text`. Each `[^1]` becomes a link to it."""
+    match = FOOTNOTE.match(state.src, state.bMarks[first] + state.tShift[first])
+    if match is None:
+        return False
+    if not silent:
+        footnotes = state.env["footnotes"]
+        footnotes.append(match[2])
+        address = f"#footnote-{len(footnotes)}"
+        state.env["references"][match[1].upper()] = {"href": address, "title": ""}
+        state.line = first + match[0].count("\n") + 1
+    return True
 
 
 def parse_comment(state: "StateInline", silent: bool) -> bool:
@@ -435,10 +456,13 @@ def adapt_blocks(state: "StateCore") -> None:
         if token.type in ("heading_open", "heading_close"):
             # The page has a first heading of its own.
             token.tag = f"h{min(6, int(token.tag[1:]) + 1)}"
+        if "style" in token.attrs:
+            # "text-align:right" of a column. The policy of the page refuses styles.
+            token.attrs["class"] = token.attrs.pop("style")
         if token.type == "heading_open":
             token.attrs["id"] = build_anchor(tokens[number + 1].content)
         # Between them is the start of a paragraph.
-        if token.type == "inline" and tokens[number - 2].type == "blockquote_open":
+        if token.type == "inline" and number > 1 and tokens[number - 2].type == "blockquote_open":
             add_callout_title(tokens[number - 2], token)
         if token.type == "list_item_open":
             add_checkbox(token, tokens[number + 2])

@@ -74,7 +74,8 @@ def collect_days(request: Request) -> dict[str, list[Passage]]:
             days[day].append((kind, text[record.start : record.end].strip(), path))
     created = index.run(
         "select path, created_at, summary from entries join files using(file)"
-        f" where status != 'forgotten' and not {IS_DAILY_NOTE} order by created_at"
+        " where status not in ('forgotten', 'superseded')"
+        f" and not {IS_DAILY_NOTE} order by created_at"
     )
     for path, time, summary in created.fetchall():
         days[workspace.format_local(time)].append(("memory", summary, path))
@@ -88,6 +89,8 @@ def render_passage(request: Request, kind: str, text: str, path: str) -> Html:
         body = link_memory(request, path, text)
     else:
         body = render_markdown(request, text, path)
+    if not request.workspace.is_managed(path):
+        kind = "note"
     template = '<div class="passage">{}<div class="text">{}</div></div>'
     return fill(template, link_memory(request, path, kind), body)
 
@@ -114,7 +117,7 @@ def show_changes(request: Request) -> Page:
 
 def render_change(request: Request, record: Record, texts: Content, *, is_undone: bool) -> Html:
     time = request.workspace.format_local(record.time, MINUTE)
-    text: str = describe_record(record)
+    text = describe_record(record)
     path = record.changes[0].path if record.changes else ""
     # A purge or an undo may have deleted the file.
     if path.endswith(".md") and (request.workspace.root / path).is_file():

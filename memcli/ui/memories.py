@@ -5,9 +5,10 @@ import posixpath
 import re
 from typing import Any
 
-from ..formats import STATUSES, count_noun, get_body, read_tags, split_words
-from ..index import Filter, build_filter, build_sql, open_index
+from ..formats import STATUSES, count_noun, get_body, read_tags
+from ..index import Filter, build_filter, build_sql, find_content_words, open_index
 from ..search.names import get_link_names
+from ..search.ranking import stem_word
 from ..search.search import Hit, build_options, search, search_workspace
 from .html import (
     MINUTE,
@@ -19,7 +20,7 @@ from .html import (
     fill,
     fill_each,
     fill_file,
-    highlight,
+    join,
     link,
     link_button,
     link_memory,
@@ -66,9 +67,8 @@ def show_memories(request: Request) -> Page:
 
 def build_wanted(request: Request) -> Filter:
     """Return the filter that the form describes."""
-    workspace = request.workspace
     return build_filter(
-        workspace,
+        request.workspace,
         types=filter(None, [request.get("type")]),
         statuses=request.get("status").split(),
         tags=read_tags(request.get("tag")),
@@ -95,8 +95,8 @@ def show_hits(request: Request, query: str) -> Content:
         result = search_workspace(index, query, options)
     else:
         result = search([request.workspace], query, options)
-    words = split_words(query)
-    rows = [render_hit(request, hit, words) for hit in result.hits]
+    stems = set(map(stem_word, find_content_words(query)))
+    rows = [render_hit(request, hit, stems) for hit in result.hits]
     nothing = render_empty("No good match." if result.weak else "Nothing found.")
     hits = fill('<ul class="rows">{}</ul>', rows) if rows else nothing
     more = None
@@ -108,11 +108,15 @@ def show_hits(request: Request, query: str) -> Content:
     return [render_messages(result.messages), hits, more]
 
 
-def render_hit(request: Request, hit: Hit, words: list[str]) -> Html:
+def render_hit(request: Request, hit: Hit, stems: set[str]) -> Html:
+    """Return a hit, in which the words that have one of the stems are marked."""
     # Of a page or a conversation, the line matters.
     place = hit.path if hit.kind == "entry" else f"{hit.path}:{hit.line}"
-    text = highlight(hit.text, words)
-    return render_row(request, hit, place, hit.timestamp, text, hit.owner)
+    parts = re.split(r"([^\W_]+)", hit.text)
+    for number, word in enumerate(parts):
+        if stem_word(word) in stems:
+            parts[number] = fill("<mark>{}</mark>", word)
+    return render_row(request, hit, place, hit.timestamp, join(parts), hit.owner)
 
 
 def show_latest(request: Request) -> Content:
@@ -173,8 +177,12 @@ def render_marks(request: Request, item: Any, mark: str = "") -> Content:
     state = item.status if item.status != "active" else ""
     expired = "expired" if request.workspace.is_expired(item) else ""
     names = filter(None, [mark, state, expired])
-    kind = fill('<span class="kind">{}</span>', item.type or item.kind)
-    return [kind, fill_each('<span class="mark">{}</span>', names)]
+    kind = item.type or item.kind
+    # Without a type of its own, a note of a vault has that of most memories.
+    if kind == "fact" and not (mark or request.workspace.is_managed(item.path)):
+        kind = "note"
+    shown = fill('<span class="kind">{}</span>', kind)
+    return [shown, fill_each('<span class="mark">{}</span>', names)]
 
 
 def render_day(request: Request, time: str) -> Html:
@@ -275,7 +283,7 @@ def render_text(request: Request, file: OpenFile) -> Content:
 
 
 def render_properties(request: Request, file: OpenFile) -> list[Html]:
-    fields = file.index.read_fields(file.path) if file.entry else {}
+    fields = file.index.read_fields(file.path)
     is_ours = file.stored is not None
     fields["file"] = str(request.workspace.root / file.path) if is_ours else file.path
     rows = []

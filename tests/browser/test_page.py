@@ -132,7 +132,7 @@ def test_checkbox_and_undo(browser: Browser, url: str, workspace: Workspace) -> 
     browser.run("document.querySelectorAll('.task input')[1].click()")
     browser.wait("location.hash === '#line-3'")
     assert "- [ ] oak\n- [x] ash\n" in file.read_text()
-    assert browser.run("document.querySelectorAll('.task input')[1].checked") is True
+    browser.wait("document.querySelectorAll('.task input')[1]?.checked")
     browser.click("Undo")
     assert "- [ ] oak\n- [ ] ash\n" in file.read_text()
 

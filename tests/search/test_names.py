@@ -7,7 +7,7 @@ import pytest
 from memcli.errors import UsageError
 from memcli.index.index import Index, open_index
 from memcli.search.names import SHORTEST_PART, find_named
-from tests.helpers import make_workspace, put, run_mem
+from tests.helpers import make_workspace, open_again, put, run_mem
 
 ENTRY = "---\nid: {}\ntitle: {}\naliases: [{}]\n---\n\nA text.\n"
 ENTRIES = {
@@ -19,10 +19,12 @@ ENTRIES = {
 
 def build_index(folder: Path) -> Index:
     workspace = make_workspace(folder)
+    put(workspace, "mem.yaml", "index.include: [boards]\n")
+    put(workspace, "boards/Project map.canvas", "{}")
     for path, values in ENTRIES.items():
         put(workspace, f"entries/{path}", ENTRY.format(*values))
     put(workspace, "notes/2026-11-28.md", "[12:00] A note.\n")
-    return open_index(workspace)
+    return open_index(open_again(workspace))
 
 
 def list_parts(name: str) -> list[str]:
@@ -63,6 +65,9 @@ def test_every_part_finds_its_memory_or_lists_those_that_share_it(tmp_path: Path
         ("Rui", "entries/People/Ana.md"),
         ("会", "entries/2026-10/standup.md"),
         ("notes/2026-11-28", "notes/2026-11-28.md"),
+        ("2026-11-28", "notes/2026-11-28.md"),
+        ("Project map", "boards/Project map.canvas"),
+        ("project map.canvas", "boards/Project map.canvas"),
     ],
 )
 def test_a_name_finds_its_file(name: str, path: str, tmp_path: Path) -> None:

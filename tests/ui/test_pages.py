@@ -19,12 +19,15 @@ from memcli.index import open_index
 from memcli.reconcile.edit import replace_passage
 from memcli.store.workspace import Workspace
 from memcli.ui import edit
-from memcli.ui.html import Html, Request, fill, fill_file, highlight, render_markdown
+from memcli.ui.html import Html, Request, fill, fill_file, render_markdown
 from tests.helpers import get_process_environment, make_context, open_again, put, run_mem
 from tests.ui.conftest import Client, serve
 
 TEXT = "Staging listens on port 6543."
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+FOOTNOTES = "a[^1][^two]\n\n[^1]: https://a.example\n[^two]: See **b**.\n    Twice.\n"
 
 
 def find_value(page: str, name: str) -> str:
@@ -46,13 +49,6 @@ def test_templates_escape_their_values() -> None:
     row = fill_file("row", address='"', title=None, text="<script>", about=["'"], place="", day="")
     assert 'href="&quot;"' in row
     assert "<script" not in row
-    assert highlight("Deploy <staging>", ["deploy", "stag"]) == (
-        "<mark>Deploy</mark> &lt;<mark>staging</mark>&gt;"
-    )
-    assert highlight("Is Ingrid in?", ["is", "i", "in"]) == (
-        "<mark>Is</mark> Ingrid <mark>in</mark>?"
-    )
-    assert highlight("a b", ["a"]) == "a b"
 
 
 @pytest.mark.parametrize(
@@ -83,6 +79,14 @@ def test_templates_escape_their_values() -> None:
         ("> [!tip]\n> text", '<blockquote data-callout="tip">\n<p><b>Tip</b>'),
         ("<img src=x onerror=y>", "&lt;img src=x onerror=y&gt;"),
         ("|a|\n|-|\n|b|", "<td>b</td>"),
+        ("|a|\n|-:|\n|b|", '<td class="text-align:right">b</td>'),
+        ("5 %. ^penalties\n\n- 2 ^16\n- x ^a-1\n", "<li>2 ^16</li>\n<li>x </li>"),
+        (
+            FOOTNOTES,
+            'a<a href="#text-footnote-1"><sup>1</sup></a>\u2009<a href="#text-footnote-2">',
+        ),
+        (FOOTNOTES, '<li id="text-footnote-2">See <strong>b</strong>.<br />\nTwice.</li></ol>'),
+        ("[^1] `[^1]: x`\n\n    [^1]: y", "<p>[^1] <code>[^1]: x</code></p>"),
     ],
 )
 def test_markdown(workspace: Workspace, text: str, html: str | None) -> None:
@@ -106,6 +110,15 @@ def test_search_and_filters(client: Client, workspace: Workspace) -> None:
     assert "raft" in shown and '<option value="projekt idee" selected>' in shown
     assert "No memories." in client.get("memories?status=forgotten")
     assert client.send(f"{client.base}memories?status=x")[0] == 400
+
+
+def test_marks_words_that_carry_meaning(client: Client, workspace: Workspace) -> None:
+    put(workspace, "entries/a.md", "The inn is to open <soon>. Inner doors, inns and Schlüters.\n")
+    shown = client.get("memories?q=is+the+inn+to+open+schluter")
+    assert (
+        "The <mark>inn</mark> is to <mark>open</mark> &lt;soon&gt;."
+        " Inner doors, <mark>inns</mark> and <mark>Schlüters</mark>."
+    ) in shown
 
 
 def test_weak_hits_are_shown_after_a_click(client: Client, workspace: Workspace) -> None:
@@ -207,6 +220,29 @@ def test_notes_of_a_vault(tmp_path: Path) -> None:
         assert link in page and '<a href="https://a.example/x_y_" target="_blank"' in page
         assert '<option value="diary">Diary' in client.get("memories")
     assert note.read_text() == "---\ntags: ['a', b]\n---\n#trees\nPrune.\n"
+
+
+def test_a_vault_has_notes_and_canvases(tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    (vault / ".obsidian").mkdir(parents=True)
+    (vault / "Boards").mkdir()
+    (vault / "Boards/Project map.canvas").write_text('{"nodes": [{"text": "Pears first"}]}')
+    note = "> [!tip] Prune ![[Project map.canvas]]\n> Soon.[^1] ^soon\n\n[^1]: In May.\n"
+    (vault / "Pears.md").write_text(note)
+    assert run_mem(vault, "init", ".")[0] == 0
+    assert run_mem(vault, "write", "Tea is at 4.", "--key", "tea")[0] == 0
+    assert run_mem(vault, "write", "Tea is at 5.", "--key", "tea")[0] == 0
+    with serve(make_context(vault)._replace(common=CommonOptions())) as client:
+        assert '<a href="memory?id=Boards%2FProject+map.canvas">Pro' in client.get(
+            "memory?id=Pears"
+        )
+        found = client.get("memories?q=prune")
+        assert '<span class="kind">note</span>' in found
+        assert "[!tip]" not in found and "[^1]" not in found and "^soon" not in found
+        assert "<h1>Edit note</h1>" in client.get("edit?id=Pears.md")
+        days = client.get("days")
+        assert '<a href="memory?id=Pears.md">note</a>' in days
+        assert "Tea is at 5." in days and "Tea is at 4." not in days
 
 
 def find_updated_line(file: Path) -> str:
