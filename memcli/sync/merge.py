@@ -286,7 +286,7 @@ def merge_page(base: str, ours: str, theirs: str, markers: int) -> Merged:
         nonlocal conflict
         before, left, right = map("".join, (was, first, second))
         if has_lost_words(before, left) and has_lost_words(before, right):
-            return [merge_words(before, left, right)]  # a purge on each side
+            return add_line_ends([merge_words(before, left, right)])  # a purge on each side
         first = add_line_ends(first)
         second = add_line_ends(second)
         if is_reworded(was, first, second):

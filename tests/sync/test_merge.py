@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memcli.formats import frontmatter
@@ -272,6 +272,12 @@ PATHS = {
 
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from(sorted(PATHS)), LINES, LINES, LINES)
+@example(
+    "memory",
+    ["\n", "x\n", "\n", "[10:01] b c\n"],
+    [],
+    ["x\n", "[10:01] b c\n", "[10:00] a\n"],
+)
 def test_no_new_line_is_lost_and_both_machines_agree(
     kind: str, base: list[str], ours: list[str], theirs: list[str]
 ) -> None:
