@@ -44,9 +44,12 @@ def find_events(workspace: Workspace, named: NamedFile) -> list[Event]:
     if named.entry is not None:
         # The file repeats some events of the log, and only the log knows their commands.
         known = {event.action for event in events}
-        events += [
-            event for event in find_dated_events(workspace, named) if event.action not in known
-        ]
+        last_minute = max((event.time[:16] for event in events), default="")
+        for event in find_dated_events(workspace, named):
+            # mem may have changed the file itself.
+            is_own = event.action == "changed on disk" and event.time[:16] <= last_minute
+            if event.action not in known and not is_own:
+                events.append(event)
     events += find_commits(workspace, named.path)
     return sorted(events, key=lambda event: (event.time, event.number), reverse=True)
 

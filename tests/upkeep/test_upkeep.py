@@ -1,8 +1,10 @@
 """The life of memories: fading, promotion, expiry, summaries, and what `mem tend` does."""
 
 import json
+import os
 import shutil
 import subprocess
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -269,6 +271,13 @@ def test_a_note_without_a_date_was_only_changed_on_disk(tmp_path: Path) -> None:
     put(make_workspace(tmp_path), "entries/a.md", "Tea at four.\n")
     events = json.loads(run_mem(tmp_path, "read", "a", "--history", "--json")[1])["history"]
     assert [event["action"] for event in events] == ["changed on disk"]
+    run_mem(tmp_path, "edit", "a", "--replace", "four", "five")
+    # The clock of the tests is not that of the disk.
+    logged = json.loads(run_mem(tmp_path, "read", "a", "--history", "--json")[1])["history"][-1]
+    seconds = datetime.fromisoformat(logged["time"]).timestamp()
+    os.utime(tmp_path / "memory/entries/a.md", (seconds, seconds))
+    events = json.loads(run_mem(tmp_path, "read", "a", "--history", "--json")[1])["history"]
+    assert [event["action"] for event in events] == ["edited"]
 
 
 def test_links_among_conversations_stop_nothing(tmp_path: Path) -> None:
