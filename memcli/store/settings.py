@@ -55,7 +55,9 @@ SETTINGS: dict[str, Setting] = {
     "vault.daily_note": Setting(
         False, "let `mem note` write into the daily note of the Obsidian vault"
     ),
-    "project": Setting("", "project of new memories; default: the name of the repository"),
+    "project": Setting(
+        "", "project of new memories; default: the name of the folder of the repository"
+    ),
     "owner": Setting("", "owner of new memories in a workspace that several people share"),
     "share.history": Setting(False, "commit HISTORY files of a shared workspace"),
     "search.limit": Setting(10, "hits that a search shows", limits=(1, 1000)),
