@@ -43,8 +43,11 @@ HEADINGS = {
 }
 MOST_TOKENS = 2_450  # of the whole start; agents cut a text of more than 10,000 characters
 HISTORY = "HISTORY"  # the origin of a line
+# A request that was answered already, or a goodbye.
 REQUEST = re.compile(
-    r"(?:(?:please|and|also|oh|ok),? )*(?:do not|don'?t )?(?:forget|remember)\b", re.IGNORECASE
+    r"(?:(?:please|and|also|oh|ok|great|thanks|thank you)[,.!]? )*"
+    r"(?:(?:do not|don'?t )?(?:forget|remember)|that'?s (?:all|it)|see you|bye|good night)\b",
+    re.IGNORECASE,
 )
 RULES_SHARE = 0.55  # of the tokens that the protocol leaves
 STOPPED_SHARE = 0.4  # of the rest
@@ -312,8 +315,7 @@ def find_session_ends(index: Index, own: str) -> Iterator[tuple[str, str, str]]:
             continue
         for line in reversed(text.splitlines()):
             speaker, _, said = line.partition(": ")
-            is_request = REQUEST.match(said)  # to remember or to forget: it was answered already
-            if speaker == "user" and not is_request and len(said.split()) >= LEAST_WORDS:
+            if speaker == "user" and not REQUEST.match(said) and len(said.split()) >= LEAST_WORDS:
                 yield session.updated_at, said, path
                 return
 

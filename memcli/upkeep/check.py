@@ -218,7 +218,7 @@ def find_dangling(index: Index) -> list[tuple[str, str, str]]:
 
     The successor of a note may be a path or a link, too. An import lengthens paths.
     """
-    return index.run(
+    rows = index.run(
         "select files.path, 'superseded_by', superseded_by from entries join files using(file)"
         " where superseded_by <> '' and superseded_by not in (select id from entries)"
         " and lower(trim(superseded_by, '[]')) not in (select name from names)"
@@ -226,6 +226,9 @@ def find_dangling(index: Index) -> list[tuple[str, str, str]]:
         " union all select files.path, 'conflicts_with', value from entries join files using(file),"
         " json_each(conflicts_with) where value not in (select id from entries)"
     ).fetchall()
+    # The memory was replaced, even if its successor was purged.
+    purged_ids = index.workspace.read_purged_ids()
+    return [row for row in rows if row[2] not in purged_ids]
 
 
 def find_wrong_values(index: Index) -> Iterator[tuple[str, dict[str, Any]]]:

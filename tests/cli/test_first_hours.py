@@ -95,3 +95,12 @@ def test_a_name_with_old_versions_matches_the_active_memories(tmp_path: Path) ->
         put(workspace, f"entries/tea-{number}.md", f"---\n{status}---\n\nTea {number}.\n")
     message = run_mem(tmp_path, "read", "tea")[2]
     assert "matches 2 memories" in message
+
+
+def test_a_purge_leaves_no_problem_in_what_the_memory_had_replaced(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    for port in (8443, 9443):
+        text = f"Staging listens on port {port}."
+        run_mem(tmp_path, "write", text, "--key", "staging/port", "--source", "user")
+    run_mem(tmp_path, "forget", "staging/port", "--purge", "--yes")
+    assert run_mem(tmp_path, "check")[:2] == (0, "")

@@ -118,6 +118,7 @@ def test_a_prompt_asks_to_remember_or_forget(
         "no need to remember that",
         "I prefer option B",
         "I'd rather have the second one",
+        "I'd rather go with the second one",
         "no, I meant the other function",
         "Always send one.",
         "don't touch the parser, just fix the test",

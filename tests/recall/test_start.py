@@ -217,13 +217,16 @@ def test_history_of_all_projects_shows_the_records_of_this_one(tmp_path: Path) -
     assert "beta service" not in text
 
 
-def test_a_request_is_not_where_work_stopped(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "last", ["forget that we use helm for the shop", "Thanks, that's all for today."]
+)
+def test_a_request_or_goodbye_is_not_where_work_stopped(tmp_path: Path, last: str) -> None:
     workspace = make_workspace(tmp_path)
-    for said in ("Now look at the icons of the shop.", "forget that we use helm for the shop"):
+    for said in ("Thanks, now look at the icons of the shop.", last):
         append_events(workspace, "s1", [{"role": "user", "content": said}])
     text = start(open_again(workspace))
     assert "look at the icons" in text
-    assert "helm" not in text
+    assert last not in text
 
 
 def test_a_conversation_of_an_untrusted_clone_is_not_the_users_word(tmp_path: Path) -> None:
