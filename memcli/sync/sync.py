@@ -405,9 +405,11 @@ class Exchange:
         # The other machine repairs them in the same way, so this need not be sent now.
         commit(workspace, "sync", groups, actor="hook")
         # Both memories stay if a frontmatter has YAML that cannot be edited by lines.
-        with suppress(MemError):
-            merge_repeats(workspace, find_repeats(index), "sync")
-        index.refresh()
+        repeats = find_repeats(index)
+        if repeats:
+            with suppress(MemError):
+                merge_repeats(workspace, repeats, "sync")
+            index.refresh()
         self.show_repeats(index, target)
         result.conflicts += find_new_conflicts(index, result.received, result.conflicts)
         received_paths = {item.path for item in result.received}

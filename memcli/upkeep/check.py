@@ -336,7 +336,7 @@ def find_staged_problems(context: Context) -> list[Finding]:
     top = repository.top
     # Deleted files cannot contain anything.
     names = run_git(top, "diff", "--cached", "--name-only", "-z", "--diff-filter=ACMR")
-    workspaces: dict[Path, Workspace] = {}
+    workspaces: dict[Path, tuple[Workspace, list[Any]]] = {}
     findings: list[Finding] = []
     for name in names.decode("utf-8", "surrogateescape").split("\0")[:-1]:
         file = top / name
@@ -345,12 +345,13 @@ def find_staged_problems(context: Context) -> list[Finding]:
         if root is None:
             continue
         if root not in workspaces:
-            workspaces[root] = open_folder(context, root, "", repository)
-        workspace, path = workspaces[root], file.relative_to(root).as_posix()
+            workspace = open_folder(context, root, "", repository)
+            workspaces[root] = workspace, read_ignored_patterns(workspace)
+        workspace, ignored = workspaces[root]
+        path = file.relative_to(root).as_posix()
         # Not the code. Its tests and examples contain texts that look like secrets.
         is_memory = workspace.get_kind(path) or path in (MARK, workspace.purged_path)
-        is_read = not is_ignored(read_ignored_patterns(workspace), path)
-        if is_read and (is_memory or is_all_checked(workspace)):
+        if (is_memory or is_all_checked(workspace)) and not is_ignored(ignored, path):
             data = run_git(top, "show", f":{name}")
             findings += find_file_problems(workspace, path, name, data)
     return findings
