@@ -312,8 +312,12 @@ def grep_memory(
 ) -> str:
     from ..search.names import grep
 
-    wanted = Filter(path=prefix)
-    lines, _ = grep(box.open_all(), pattern, wanted, limit=get_count(offset, limit))
+    lines = []
+    for workspace in box.open_all():
+        # In the user's own memory, only entries say whose project they belong to.
+        project = workspace.project if workspace.is_own else ""
+        wanted = Filter(path=prefix, project=project)
+        lines += grep([workspace], pattern, wanted, limit=get_count(offset, limit))[0]
     items = [f"{line.path}:{line.line}: {line.text}" for line in lines]
     return join_items(items, offset, limit, "no match")
 

@@ -207,7 +207,6 @@ STEPS = (
         "merged with the same words",
         lambda workspace: find_repeats(open_index(workspace)),
         merge_repeats,
-        True,
     ),
     Step("consolidate", "conversation", "", find_due_conversations, consolidate_due),
     Step("page", "line", "of MEMORY.md updated", find_outdated_lines, update_lines),

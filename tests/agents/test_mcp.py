@@ -423,3 +423,6 @@ def test_an_agent_does_not_find_what_belongs_to_other_projects(tmp_path: Path) -
         text = box.call(name, arguments)[0]
         assert "Deploy shop" in text and "Deploy to Oslo" in text
         assert "rival" not in text
+    # Only memories name their project in each line.
+    assert "Deploy shop" in box.call("memory_grep", {"pattern": "oslo"})[0]
+    assert box.call("memory_grep", {"pattern": "rival"})[0] == "no match"
