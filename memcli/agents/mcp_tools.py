@@ -194,12 +194,11 @@ def search_memory(
 ) -> str:
     workspaces = box.open_all()
     limit = limit or int(workspaces[0].settings["search.limit"])
-    # More than are shown, because those of other projects are left out.
-    hits = search(workspaces, query, 4 * get_count(offset, limit), tags=tuple(tags))
+    # An agent outside of any project works for all of them.
+    own_project = bool(workspaces[0].project)
+    count = get_count(offset, limit)
     items = []
-    for hit in hits:
-        if hit.project and workspaces[0].project:
-            continue
+    for hit in search(workspaces, query, count, tags=tuple(tags), own_project=own_project):
         day = workspaces[0].describe_day(hit.timestamp) if hit.timestamp else ""
         newer = f"later: {hit.newer}" if hit.newer else ""
         place = hit.path if hit.kind == "entry" else f"{hit.path}:{hit.line}"

@@ -20,7 +20,6 @@ from ..index import Filter, Index, open_index
 from ..store import Workspace, load_session
 from .candidates import (
     Candidate,
-    Passage,
     build_candidates,
     put_later_first,
     put_memories_first,
@@ -151,6 +150,8 @@ def search_workspace(index: Index, query: str, options: SearchOptions) -> Search
     while True:
         scored = rank_chunks(index, query, terms, options, result, count)
         candidates = build_candidates(index, query, terms, scored, options.wanted)
+        if options.wanted.own_project:
+            candidates = [item for item in candidates if not find_other_project(index, item)]
         candidates = hide_talk(candidates, options.wanted)
         if len(candidates) >= options.limit or len(scored) < count or count > MOST_CANDIDATES:
             break
@@ -238,20 +239,24 @@ def build_hit(index: Index, candidate: Candidate, words: list[str], newer: str) 
         hit.type, hit.tags, hit.status = entry.type, entry.tags, entry.status
         hit.source, hit.trust, hit.expires_at = entry.source, entry.trust, entry.expires_at
         hit.short_id = index.shorten_id(entry.id)
-    if index.workspace.is_own:
-        project = entry.project if entry else find_project(index, passage)
-        if index.workspace.is_foreign(project):
-            hit.project = project
+    hit.project = find_other_project(index, candidate)
     return hit
 
 
-def find_project(index: Index, passage: Passage) -> str:
-    """Return the project of a conversation or record of the history, or an empty string."""
-    if passage.kind == "session":
-        return load_session(index.workspace, passage.path.split("/")[-2]).project
-    # `## 2026-11-28T12:00:00Z <!-- hist_01m8pm3kdqzanhdr project: shop -->`
-    text = index.read_text(passage.path) or ""
-    return text.partition(f"{passage.anchor} project: ")[2].partition(" -->")[0]
+def find_other_project(index: Index, candidate: Candidate) -> str:
+    """Return the other project to which a text in the user's own workspace belongs, or nothing."""
+    workspace, passage = index.workspace, candidate.passage
+    if not workspace.is_own:
+        return ""
+    if candidate.entry is not None:
+        project = candidate.entry.project
+    elif passage.kind == "session":
+        project = load_session(workspace, passage.path.split("/")[-2]).project
+    else:
+        # `## 2026-11-28T12:00:00Z <!-- hist_01m8pm3kdqzanhdr project: shop -->`
+        text = index.read_text(passage.path) or ""
+        project = text.partition(f"{passage.anchor} project: ")[2].partition(" -->")[0]
+    return project if workspace.is_foreign(project) else ""
 
 
 def build_snippet(text: str, words: list[str], limit: int = SUMMARY_LENGTH) -> str:

@@ -423,6 +423,11 @@ def test_an_agent_does_not_find_what_belongs_to_other_projects(tmp_path: Path) -
         text = box.call(name, arguments)[0]
         assert "Deploy shop" in text and "Deploy to Oslo" in text
         assert "rival" not in text
+    # However many better hits the others have.
+    for number in range(90):
+        text = f"---\nproject: rival\n---\n\nRival {number}: deploy.\n"
+        (tmp_path / f"mem/entries/rival-{number}.md").write_text(text)
+    assert "to Oslo" in box.call("memory_search", {"query": "rival deploy", "limit": 3})[0]
     # Only memories name their project in each line.
     assert "Deploy shop" in box.call("memory_grep", {"pattern": "oslo"})[0]
     assert box.call("memory_grep", {"pattern": "rival"})[0] == "no match"
