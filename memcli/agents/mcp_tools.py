@@ -20,7 +20,6 @@ from ..api import (
     open_existing,
     open_recording,
     open_target,
-    search,
 )
 from ..formats import read_tags
 from ..index import Filter, check_type, open_index, parse_expiry
@@ -192,13 +191,19 @@ def get_count(offset: int, limit: int | None) -> int:
 def search_memory(
     box: Toolbox, query: str, tags: Sequence[str] = (), limit: int | None = None, offset: int = 0
 ) -> str:
+    from ..search.search import build_options, search
+
     workspaces = box.open_all()
     limit = limit or int(workspaces[0].settings["search.limit"])
-    # An agent outside of any project works for all of them.
-    own_project = bool(workspaces[0].project)
-    count = get_count(offset, limit)
+    options = build_options(
+        workspaces[0],
+        get_count(offset, limit),
+        wanted=Filter(tags=tuple(tags)),
+        # An agent outside of any project works for all of them.
+        own_project=bool(workspaces[0].project),
+    )
     items = []
-    for hit in search(workspaces, query, count, tags=tuple(tags), own_project=own_project):
+    for hit in search(workspaces, query, options).hits:
         day = workspaces[0].describe_day(hit.timestamp) if hit.timestamp else ""
         newer = f"later: {hit.newer}" if hit.newer else ""
         place = hit.path if hit.kind == "entry" else f"{hit.path}:{hit.line}"

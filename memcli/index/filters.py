@@ -42,7 +42,6 @@ class Filter(NamedTuple):
     since: str = ""  # stored times, inclusive
     until: str = ""
     conditions: tuple[str, ...] = ()  # such as rating>=4
-    own_project: bool = False  # without what the user's own memory has of other projects
 
     @property
     def is_about_entries(self) -> bool:

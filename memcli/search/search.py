@@ -50,6 +50,7 @@ class SearchOptions(NamedTuple):
     min_score: float = 0.0
     vector_weight: float = -1.0  # -1: the measured weights
     embed_seconds: float | None = EMBED_SECONDS
+    own_project: bool = False  # without what the user's own memory has of other projects
 
     @property
     def reads_sessions(self) -> bool:
@@ -150,7 +151,7 @@ def search_workspace(index: Index, query: str, options: SearchOptions) -> Search
     while True:
         scored = rank_chunks(index, query, terms, options, result, count)
         candidates = build_candidates(index, query, terms, scored, options.wanted)
-        if options.wanted.own_project:
+        if options.own_project:
             candidates = [item for item in candidates if not find_other_project(index, item)]
         candidates = hide_talk(candidates, options.wanted)
         if len(candidates) >= options.limit or len(scored) < count or count > MOST_CANDIDATES:
