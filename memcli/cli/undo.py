@@ -1,6 +1,5 @@
 """Revert commands (`undo`), and list and extend the history of the memory (`history`)."""
 
-from functools import partial
 from pathlib import PurePath
 from shlex import quote
 from typing import Annotated
@@ -61,11 +60,10 @@ def run_undo(
       mem undo 17
     """
     workspaces = open_all(context)
-    workspace = workspaces[0]
-    if not number and not list_:
-        workspace = max(workspaces, key=partial(find_last_time, redo=redo))
+    chosen = workspaces[:1] if number or list_ else workspaces
+    logs = [(workspace, read_log(workspace)) for workspace in chosen]
+    workspace, records = max(logs, key=lambda log: find_last_time(log[0], log[1], redo))
     option = "" if workspace is workspaces[0] else " --scope user"
-    records = read_log(workspace)
     undone = find_undone_numbers(records)
     if list_:
         return list_commands(workspace, records[-limit:] if limit else records, undone)
@@ -180,9 +178,9 @@ def run_history(
     return Result({"records": records}, lines, cells, nothing="No records.")
 
 
-def find_last_time(workspace: Workspace, redo: bool) -> int:
+def find_last_time(workspace: Workspace, log: list[Record], redo: bool) -> int:
     """Return when the command was saved that undo reverts without a number."""
-    folder, records = find_log_folder(workspace), list_revertible(read_log(workspace), redo)
+    folder, records = find_log_folder(workspace), list_revertible(log, redo)
     if folder is None or not records:
         return 0
     # Its own time has no fractions of seconds, and a script may run two commands in one.

@@ -43,7 +43,8 @@ def undo(workspace: Workspace, number: int) -> Commit:
                 continue
             path = find_current_path(workspace, change)
             current = read_text(locate(workspace.root, path))
-            target = revert_change(change, current)
+            is_log = workspace.get_kind(path) in ("history", "note")
+            target = revert_change(change, current, is_log=is_log)
             if target is CONFLICT:
                 raise explain_conflict(workspace, record, change.path)
             changes.append(Change(path, current, target))
@@ -71,22 +72,25 @@ def find_current_path(workspace: Workspace, change: Change) -> str:
     return change.path
 
 
-def revert_change(change: Change, current: str | None) -> str | None:
+def revert_change(change: Change, current: str | None, *, is_log: bool) -> str | None:
     """Return a file's text without a change, or CONFLICT if the same lines changed since."""
     # The usual case, and the only one for files that were created or deleted.
     if current == change.after:
         return change.before
-    if current is None or change.after is None or change.before is None:
-        return current if current == change.before else CONFLICT
+    after, before = change.after, change.before
+    if is_log:
+        # Its first record created the file, and the later ones do not depend on it.
+        current, after, before = current or "", after or "", before or ""
+    if current is None or after is None or before is None:
+        return current if current == before else CONFLICT
     # Every edit changes this line, so it would make every undo a conflict.
     stamp = UPDATED_LINE.search(current)
-    after, before = change.after, change.before
     if stamp:
         after, before = (
             UPDATED_LINE.sub(lambda match: match[1] + stamp[2], side) for side in (after, before)
         )
     merged = merge_lines(after, current, before)
-    return CONFLICT if merged is None else merged
+    return CONFLICT if merged is None else merged or None
 
 
 def explain_conflict(workspace: Workspace, record: Record, path: str) -> RejectedError:

@@ -271,6 +271,19 @@ def test_a_message_in_two_sessions_counts_once(tmp_path: Path) -> None:
     assert read_history(workspace).count("flatpak") == 1
 
 
+def test_an_older_consolidation_of_the_month_is_undone_alone(tmp_path: Path) -> None:
+    workspace = open_workspace(tmp_path)
+    (first,), (second,) = (
+        consolidate_session(workspace, say(workspace, text, session=text[-4:], prefix=text[-4:]))
+        for text in ("Always ship the installer as a flatpak.", "Never use tabs in YAML.")
+    )
+    undo(workspace, first.undo)
+    assert list(list_memories(workspace)) == ["Never use tabs in YAML."]
+    assert read_history(workspace).count("## ") == 1
+    undo(workspace, second.undo)
+    assert list(workspace.root.glob("HISTORY*")) == []
+
+
 def test_memories_of_the_own_workspace_carry_the_project_of_the_session(tmp_path: Path) -> None:
     workspace = open_workspace(tmp_path)
     workspace.is_own, workspace.project = True, "where-the-process-runs"
