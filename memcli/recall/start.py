@@ -142,8 +142,7 @@ def build_start(
     recent = list_recent_entries(indexes, since)
     start.lines += choose_recent(recent, shown, budget, outdated)
     if not is_resumed:
-        active = "select count(*) from entries where status = 'active'"
-        count = sum(index.run(active).fetchone()[0] for index in indexes)
+        count = sum(count_for_project(index) for index in indexes)
         listed = shown.ids.union(line.id for line in start.lines if line.section != PAGE)
         start.left_out = max(count - len(listed - {""}), 0)
     shown.record["start"] = sorted(shown.sentences)
@@ -234,6 +233,13 @@ def list_for_project(
             if is_recallable(index.workspace, entry):
                 pairs.append((index, entry))
     return pairs
+
+
+def count_for_project(index: Index) -> int:
+    """Return how many active entries are not another project's."""
+    active = "select count(*) from entries where status = 'active' and (? or project in ('', ?))"
+    values = (not index.workspace.is_own, index.workspace.project)
+    return int(index.run(active, values).fetchone()[0])
 
 
 def choose_rules(

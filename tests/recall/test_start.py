@@ -73,6 +73,7 @@ def test_an_agent_sees_the_rules_of_its_own_project_only(tmp_path: Path) -> None
     assert "ship-alpha" not in text
     assert text.count("Use tabs.") == 1
     assert "Ask first." in text
+    assert "more memor" not in text
 
 
 def test_long_pages_leave_a_text_that_agents_do_not_cut(tmp_path: Path) -> None:
