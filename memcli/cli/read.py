@@ -120,9 +120,11 @@ def run_ls(
         matches.sort(key=lambda item: item[1].updated_at, reverse=True)
     lines, rows, items = [], [], []
     for index, entry in matches[: limit or None]:
+        other = index.find_other_project(entry.path, "entry", project=entry.project)
         # Shortening an id costs a query, and a pipe gets whole ids.
         if not context.is_terminal and not context.common.as_json:
             scope = "user" if index.workspace.is_own else "project"
+            scope = f"from {other}" if other else scope
             row = [entry.id, entry.type, entry.updated_at, entry.path, entry.summary, scope]
             rows.append(row)
             continue
@@ -131,8 +133,8 @@ def run_ls(
         is_active = entry.status == "active"
         marks = "" if is_active else f"{describe_status(index.workspace, entry.status)} · "
         marks += "expired · " if first.is_expired(entry) else ""
-        if index.workspace.is_foreign(entry.project):
-            marks += f"from {entry.project} · "
+        if other:
+            marks += f"from {other} · "
         elif index.workspace.is_own and len(workspaces) > 1:
             marks += "your own · "
         lines.append(f"{entry.summary}  ({entry.type} · {marks}{day} · {short_id})")
@@ -274,7 +276,13 @@ def run_grep(
         ignore_case=not case,
         limit=limit or 0,
     )
-    rows = [[f"{line.path}:{line.line}", line.text] for line in lines]
-    shown = [": ".join(row) for row in rows]
+    shown, rows = [], []
+    for line in lines:
+        row = [f"{line.path}:{line.line}", line.text]
+        shown.append(": ".join(row))
+        if line.project:
+            shown[-1] += f"  (from {line.project})"
+            row.append(f"from {line.project}")
+        rows.append(row)
     code = 0 if lines else 1
     return Result({"lines": lines}, shown, rows, messages, [pattern], code, "no match")

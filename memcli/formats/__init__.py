@@ -76,6 +76,7 @@ if TYPE_CHECKING:
         UNDATED,
         Message,
         Record,
+        find_record_project,
         find_texts,
         format_history_record,
         format_note,
@@ -150,9 +151,9 @@ __getattr__ = import_lazily(
         ),
         "records": (
             "ANSWERED CONTEXT HISTORY_HEADING LONGEST_LINE Message NOT_RECORDED NOTE_START "
-            "Record UNDATED find_texts format_history_record format_note hide_answer "
-            "is_unrecorded parse_event parse_events parse_messages read_content read_message "
-            "split_history split_lines"
+            "Record UNDATED find_record_project find_texts format_history_record format_note "
+            "hide_answer is_unrecorded parse_event parse_events parse_messages read_content "
+            "read_message split_history split_lines"
         ),
         "text": (
             "BYTES_PER_TOKEN CONTROL FULL_STOP HIDDEN_MARK LIST_MARK Passage "

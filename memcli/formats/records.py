@@ -75,6 +75,15 @@ def split_history(text: str) -> Iterator[Record]:
         yield Record(heading["id"] or "", timestamp, heading.end(), end, line, project)
 
 
+def find_record_project(text: str, line: int) -> str:
+    """Return the project of the record that has a line of a HISTORY file, or an empty string."""
+    for above in reversed(text.split("\n")[:line]):
+        heading = HISTORY_HEADING.match(above)
+        if heading:
+            return heading["project"] or ""
+    return ""
+
+
 def format_note(moment: datetime, zone: tzinfo, text: str, page: str = "") -> str:
     """Return a note to append to a page, which may end with a list or a paragraph of a person."""
     line = f"[{moment.astimezone(zone):%H:%M}] {' '.join(text.split())}\n"

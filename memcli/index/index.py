@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import MemError, UnavailableError, UsageError
-from ..formats import HIDDEN_MARK, Problem
+from ..formats import HIDDEN_MARK, Problem, find_record_project
 from ..store import Workspace, is_ignored, recover
 from .database import (
     BUSY_ERRORS,
@@ -223,6 +223,21 @@ class Index:
             "select text from files join texts using(file) where path = ?", (path,)
         ).fetchone()
         return row[0] if row else None
+
+    def find_other_project(self, path: str, kind: str, line: int = 0, project: str = "") -> str:
+        """Return the other project to which a text in the user's own workspace belongs, or nothing.
+
+        `project` is that of an entry. Records and conversations have theirs on disk.
+        """
+        if not self.workspace.is_own:
+            return ""
+        if kind == "session":
+            from ..store import load_session
+
+            project = load_session(self.workspace, path.split("/")[-2]).project
+        elif kind == "history":
+            project = find_record_project(self.read_text(path) or "", line)
+        return project if self.workspace.is_foreign(project) else ""
 
     def read_fields(self, path: str) -> dict[str, Any]:
         """Return the frontmatter of an entry, with its secrets masked."""

@@ -225,6 +225,7 @@ class Line:
     line: int
     text: str
     id: str = ""
+    project: str = ""  # another project that it belongs to, in the user's own workspace
 
 
 def grep(
@@ -250,11 +251,12 @@ def grep(
         index = open_index(workspace)
         messages += index.messages
         rows = index.run(
-            "select path, text, id from files join texts using(file) left join entries using(file)"
-            f" where {where} order by path",
+            "select path, files.kind, coalesce(project, ''), text, coalesce(id, '') from files"
+            f" join texts using(file) left join entries using(file) where {where} order by path",
             values,
         )
-        for path, text, entry_id in rows:
+        for path, kind, project, text, entry_id in rows:
+            other = None
             for number, line in enumerate(text.split("\n"), 1):
                 try:
                     match = search_line(line)
@@ -262,7 +264,10 @@ def grep(
                     messages.append(f"{path}:{number}: the expression takes too long; stopped here")
                     return lines, messages
                 if match:
-                    lines.append(Line(path, number, cut_line(line, match), entry_id or ""))
+                    # The records of a history belong to several projects.
+                    if other is None or kind == "history":
+                        other = index.find_other_project(path, kind, number, project)
+                    lines.append(Line(path, number, cut_line(line, match), entry_id, other))
                     if limit and len(lines) >= limit:
                         return lines, messages
     return lines, messages

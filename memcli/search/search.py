@@ -17,7 +17,7 @@ from ..formats import (
     strip_comments,
 )
 from ..index import Filter, Index, open_index
-from ..store import Workspace, load_session
+from ..store import Workspace
 from .candidates import (
     Candidate,
     build_candidates,
@@ -245,19 +245,9 @@ def build_hit(index: Index, candidate: Candidate, words: list[str], newer: str) 
 
 
 def find_other_project(index: Index, candidate: Candidate) -> str:
-    """Return the other project to which a text in the user's own workspace belongs, or nothing."""
-    workspace, passage = index.workspace, candidate.passage
-    if not workspace.is_own:
-        return ""
-    if candidate.entry is not None:
-        project = candidate.entry.project
-    elif passage.kind == "session":
-        project = load_session(workspace, passage.path.split("/")[-2]).project
-    else:
-        # `## 2026-11-28T12:00:00Z <!-- hist_01m8pm3kdqzanhdr project: shop -->`
-        text = index.read_text(passage.path) or ""
-        project = text.partition(f"{passage.anchor} project: ")[2].partition(" -->")[0]
-    return project if workspace.is_foreign(project) else ""
+    passage, entry = candidate.passage, candidate.entry
+    project = entry.project if entry else ""
+    return index.find_other_project(passage.path, passage.kind, passage.line, project)
 
 
 def build_snippet(text: str, words: list[str], limit: int = SUMMARY_LENGTH) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memcli.cli.main import run
+from memcli.context import CommonOptions
 from tests.helpers import make_context, make_workspace, put, run_mem
 
 QUIET = [
@@ -47,6 +48,22 @@ def test_a_long_path_is_whole_in_a_pipe_and_fits_on_a_terminal(tmp_path: Path, w
     line = context.stdout.getvalue().splitlines()[1]  # type: ignore[attr-defined]
     assert len(line) == width
     assert line.startswith("  fact · ") and line.endswith("/heat-pump.md")
+
+
+def test_lists_name_the_other_project_of_a_memory(tmp_path: Path) -> None:
+    run_mem(tmp_path, "write", "Ana likes tea.", "--scope", "user")
+    folder = tmp_path / "home/.local/share/mem"
+    (folder / "entries/rule.md").write_text("---\nproject: shop\n---\nDeploy on Fridays.\n")
+    heading = "## 2026-11-27T10:00:00Z <!-- hist_1 project: shop -->"
+    (folder / "HISTORY-2026-11.md").write_text(f"{heading}\n\nThe Friday deploy broke.\n")
+    for command in ("ls", "search deploy", "grep deploy"):
+        rows = [
+            line for line in run_mem(tmp_path, *command.split())[1].splitlines() if "Fri" in line
+        ]
+        assert rows and all(row.endswith("\tfrom shop") for row in rows)
+        context = make_context(tmp_path)._replace(is_terminal=True, common=CommonOptions())
+        run(context, command.split())
+        assert context.stdout.getvalue().count("from shop") == len(rows)  # type: ignore[attr-defined]
 
 
 def test_a_text_in_a_pipe_needs_a_dash(tmp_path: Path) -> None:
