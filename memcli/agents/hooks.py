@@ -196,8 +196,11 @@ def handle_start(hook: Hook) -> Answer:
         # Copilot does not store the texts of hooks, and Gemini leaves out messages with such texts.
         shown.forget_all()
         is_resumed = False
-    notices = filter(None, [workspace.machine.take_notice() for workspace in hook.workspaces])
-    message = "\n".join(f"mem: {notice}" for notice in notices)
+    notices = [
+        workspace.machine.take_notice(workspace.project if workspace.is_own else "")
+        for workspace in hook.workspaces
+    ]
+    message = "\n".join(f"mem: {notice}" for notice in notices if notice)
     return Answer(build_start(hook.workspaces, shown, is_resumed=is_resumed).text, message)
 
 

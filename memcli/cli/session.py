@@ -1,5 +1,6 @@
 """Conversations: list, show and shorten them (`session`), and learn from them (`consolidate`)."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -30,7 +31,16 @@ from ..consolidate.consolidate import (
 )
 from ..consolidate.queue import WAIT_SECONDS, hold_queue, run_consolidation
 from ..formats import count_noun, parse_event, shorten
-from ..store import Replace, Session, Workspace, commit_one, get_session, read_file, sessions
+from ..store import (
+    Replace,
+    Session,
+    Workspace,
+    commit_one,
+    get_session,
+    load_session,
+    read_file,
+    sessions,
+)
 from .terminal import Result, ask, build_progress, check_word, explain_place
 
 SUMMARY_FIELDS = (
@@ -359,7 +369,13 @@ def run_consolidate(
     result = render_batches(context, workspace, done, messages)
     if background:
         # Nobody reads this output. The log of the workspace records problems.
-        workspace.machine.save_notice(summarize_saved(workspace, done, actor="hook"))
+        by_project: dict[str, list[BatchResult]] = defaultdict(list)
+        for item in done:
+            session = load_session(workspace, item.session)
+            by_project[session.project if workspace.is_own else ""].append(item)
+        for project, items in by_project.items():
+            notice = summarize_saved(workspace, items, actor="hook")
+            workspace.machine.save_notice(project, notice)
         result = Result(messages=result.messages if result.exit_code else ())
     return result
 

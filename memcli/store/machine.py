@@ -13,13 +13,12 @@ from errno import ELOOP, ENOENT
 from pathlib import Path
 from typing import IO, Any
 
-from ..formats import build_keyed_digest, find_words, normalize
+from ..formats import build_digest, build_keyed_digest, find_words, normalize
 from .files import LOCK_SECONDS, open_lock, read_small_text, save_private
 
 RECORD = "workspace.json"
 DIGESTS = "purged-digests"
 CARRIED_PURGES = "carried-purges"
-NOTICE = "notice"
 PENDING_PURGES = "pending-purges.json"
 ACCESS_COUNTS = "access.json"
 LOG = "log"
@@ -89,17 +88,17 @@ class Machine:
         if self.state_folder is not None and texts != self.read_pending_purges():
             save_private(self.state_folder / PENDING_PURGES, json.dumps(texts).encode())
 
-    def save_notice(self, text: str) -> None:
-        """Keep a line for the user until the next session of an agent starts."""
+    def save_notice(self, project: str, text: str) -> None:
+        """Keep a line for the user until the next session of an agent starts in a project."""
         if self.state_folder is not None and text:
             with suppress(OSError):
-                save_private(self.state_folder / NOTICE, text.encode())
+                save_private(self.state_folder / name_notice(project), text.encode())
 
-    def take_notice(self) -> str:
+    def take_notice(self, project: str) -> str:
         """Return that line, and delete it."""
         if self.state_folder is None:
             return ""
-        path = self.state_folder / NOTICE
+        path = self.state_folder / name_notice(project)
         text = read_small_text(path)
         if text:
             with suppress(OSError):
@@ -156,6 +155,10 @@ class Machine:
         if os.fstat(descriptor).st_size > LARGEST_LOG:
             file.truncate(0)
         return file
+
+
+def name_notice(project: str) -> str:
+    return f"notice-{build_digest(project.encode('utf-8', 'replace'))}"
 
 
 def find_machine(root: Path, state: Path | None) -> Machine:

@@ -242,6 +242,20 @@ def test_the_next_session_says_what_was_learned_in_the_background(tmp_path: Path
     assert "Friday" not in run_mem(tmp_path, "ls", **environment)[1]
 
 
+def test_a_project_hears_only_what_was_learned_in_its_own_conversations(tmp_path: Path) -> None:
+    run_mem(tmp_path, "write", "Ana likes tea.", "--scope", "user")
+    places = {name: str(tmp_path / name) for name in ("shop", "rival")}
+    for place in places.values():
+        subprocess.run(["git", "init", "-q", place], check=True)
+    send(tmp_path, "UserPromptSubmit", prompt="Never deploy on a Friday.", cwd=places["shop"])
+    run_mem(tmp_path, "session", "end", "s1")
+    run_mem(tmp_path, "consolidate", "--background")
+    for session, place in (("s2", "rival"), ("s3", "shop")):
+        answer = send(tmp_path, "SessionStart", session_id=session, cwd=places[place])
+        message = answer.get("systemMessage", "")
+        assert message.startswith("mem: saved 1 memory") == (place == "shop"), message
+
+
 def test_the_line_for_the_person_shortens_a_long_memory(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     prompt = f"Remember that the canary region is {'really ' * 20}eu-west-3."
