@@ -27,7 +27,7 @@ def send(folder: Path, name: str, agent: str = "claude-code", **fields: Any) -> 
     data = {"hook_event_name": name, "session_id": "s1", "cwd": str(folder), **fields}
     event = parse_event(json.dumps(data).encode())
     assert event is not None
-    context = make_context(folder)._replace(common=CommonOptions())
+    context = make_context(folder)._replace(common=CommonOptions(), folder=Path(data["cwd"]))
     if name.startswith("PostToolUse"):
         record_tool_call(event, agent, context)
         return {}
