@@ -34,6 +34,7 @@ PROJECT_PAGES = frozenset(
 ATTACHMENTS = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".pdf", ".canvas", ".base")
 # git ignores folders such as `sessions/` in a memory, and code may have one of that name.
 CODE = "This folder has other files, so the memory gets its own folder."
+EMPTY = "Code may follow in this repository, so the memory gets its own folder."
 FEWEST_NOTES = 3
 MOST_CHECKED = 2_000  # files, because a home folder has very many
 
@@ -136,8 +137,9 @@ def find_place(context: Context, folder: str) -> Place:
         place = build_place(root, "claude" if is_claude_folder(root) else layout)
         is_memory = place.exists or layout == "vault" or root.name == "memory"
         others = {path.stem.casefold() for path in root.glob("[!.]*")} - PROJECT_PAGES
-        if place.repository and not is_memory and others:
-            return place._replace(root=root / "memory", reason=CODE)
+        is_top = place.repository is not None and place.repository.top.resolve() == root
+        if place.repository and not is_memory and (others or is_top):
+            return place._replace(root=root / "memory", reason=CODE if others else EMPTY)
         return place
     if context.common.scope == "user":
         return build_own_place(context)

@@ -731,10 +731,10 @@ def test_what_is_no_memory_of_its_own_is_refused(
     run_mem(shop.folder, "init", "--shared")
     code, _, errors = run_mem(shop.folder, "sync")
     assert code == 2 and "part of a project's repository" in errors
-    lamp = Machine(tmp_path / "lamp")  # a project whose top folder is a private memory
-    git(lamp.folder, "init", "-q", "-b", "main")
-    run_mem(lamp.folder, "init", str(lamp.folder), "--private")
-    code, _, errors = run_mem(lamp.folder, "sync", PATH=os.environ["PATH"])
+    lamp = tmp_path / "lamp/memory"  # a repository whose top folder is a private memory
+    git(tmp_path, "init", "-q", "-b", "main", str(lamp))
+    run_mem(lamp, "init", ".", "--private")
+    code, _, errors = run_mem(lamp, "sync", PATH=os.environ["PATH"])
     assert code == 5 and "this memory is private: git ignores it" in errors
     assert "mem init --shared" in errors
     new = Machine(tmp_path / "new")
