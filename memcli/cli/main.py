@@ -96,7 +96,8 @@ def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Con
             return context, Result(lines=[usage, *details.split("\n")])
     # The vendored parser's errors have no public base class.
     parser_error: Any = typer.BadParameter.__mro__[2]
-    words = complete_json_option(arguments, known_fields)
+    takes_words = any(parameter.param_type_name == "argument" for parameter in parser.params)
+    words = complete_json_option(arguments, known_fields, takes_words=takes_words)
     try:
         parsed = parser.main(words, prog_name=f"mem {name}", standalone_mode=False)
     except parser_error as error:
@@ -293,7 +294,9 @@ def note_failed_command(context: Context, name: str) -> None:
         note_failure(get_workspaces(context)[0], name)
 
 
-def complete_json_option(arguments: Sequence[str], fields: Sequence[str]) -> list[str]:
+def complete_json_option(
+    arguments: Sequence[str], fields: Sequence[str], *, takes_words: bool
+) -> list[str]:
     """Give `--json` a value: the next word if it names fields, otherwise all fields."""
     completed: list[str] = []
     remaining = list(arguments)
@@ -305,9 +308,11 @@ def complete_json_option(arguments: Sequence[str], fields: Sequence[str]) -> lis
             # An option with an optional value is ambiguous: `--json port` may be a query.
             # `text,score` has an unknown field, which is an error; `score` alone is a query.
             has_fields = bool(remaining) and any(part in fields for part in remaining[0].split(","))
-            # After a text, `txt` is a mistyped field.
-            if remaining and completed and "-" not in (remaining[0][:1], completed[0][:1]):
-                has_fields = has_fields or bool(suggest(remaining[0], fields, ""))
+            # After a text, and in a command without arguments, `txt` is a mistyped field.
+            if remaining and remaining[0][:1] != "-":
+                follows_text = takes_words and bool(completed) and completed[0][:1] != "-"
+                is_close = follows_text and suggest(remaining[0], fields, "")
+                has_fields = has_fields or bool(is_close) or not takes_words
             word = f"--json={remaining.pop(0) if has_fields else '*'}"
         completed.append(word)
     return completed

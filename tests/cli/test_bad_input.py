@@ -214,6 +214,9 @@ def test_a_mistyped_field_is_no_word_of_the_query(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     for words, code in (("falcon --json txt", 2), ("falcon --json eagle", 1), ("--json path", 2)):
         assert run_mem(tmp_path, "search", *words.split())[0] == code
+    for command in ("ls", "status"):  # which take no words
+        _, _, errors = run_mem(tmp_path, command, "--json", "txt")
+        assert errors.startswith("mem: unknown field 'txt'\nhint: fields: ")
 
 
 def test_a_workspace_that_is_a_file(tmp_path: Path) -> None:
