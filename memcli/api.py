@@ -213,7 +213,7 @@ def withdraw_from_team(workspace: Workspace) -> str:
     try:
         withdraw(workspace)
     except UnavailableError as error:
-        return f"the team's server still has it ({error.message}): run mem index"
+        return f"the team's server may still have it ({error.message}): run mem index"
     return ""
 
 
