@@ -161,7 +161,7 @@ def search_workspace(index: Index, query: str, options: SearchOptions) -> Search
     candidates = [item for item in candidates if item.relevance >= options.min_score]
     newer: dict[int, str] = {}
     if options.mode != "keyword":
-        candidates, newer = put_later_first(index, candidates)
+        candidates, newer = put_later_first(index, candidates, terms)
     candidates = put_memories_first(candidates)
     similar = [word for term in terms for word in term.similar]
     words = list(dict.fromkeys([*split_words(query), *similar]))

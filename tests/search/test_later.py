@@ -55,6 +55,19 @@ def test_a_text_that_speaks_of_a_change_marks_the_older_memory(tmp_path: Path) -
     assert [(hit.id, hit.newer) for hit in hits if hit.newer] == [(OLD, NEW)]
 
 
+def test_a_later_memory_about_another_subject_is_no_change(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put_entry(workspace, OLD, "2026-01-02", "The staging database listens on port 6543.")
+    put_entry(workspace, NEW, "2026-02-02", "The production database listens on port 5432.")
+    for query, first in (("which port is staging on", OLD), ("port of production", NEW)):
+        hits = find(workspace, query)
+        assert (hits[0].id, [hit.newer for hit in hits]) == (first, ["", ""])
+    # The query names the old value, which is no subject.
+    put_entry(workspace, THIRD, "2026-03-02", "The staging database listens on port 7654.")
+    hits = find(workspace, "does the staging database listen on port 6543")
+    assert {hit.id: hit.newer for hit in hits}[OLD] == THIRD
+
+
 def test_notes_of_one_template_need_another_common_word(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     note = "# {}\n\n## Summary\n\n{}\n\n## Why I read it\n\nRecommended by a friend.\n"
