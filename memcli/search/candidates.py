@@ -188,9 +188,10 @@ def put_later_first(
     order: list[Candidate] = []
     newer: dict[int, str] = {}
     asked = {stem_word(term.word) for term in terms}
+    rows, columns = (cosines >= SIMILAR_COSINE).nonzero()
     similar = {
         (entries[first].chunk, entries[second].chunk)
-        for first, second in zip(*(cosines >= SIMILAR_COSINE).nonzero(), strict=True)
+        for first, second in zip(rows.tolist(), columns.tolist(), strict=True)
     }
     for candidate in candidates:
         rank = len(order)

@@ -211,7 +211,7 @@ def rank_by_meaning_and_words(
     of_entry = np.bincount(owner, cosine, minlength=1) / counts
     mixed = (1 - WHOLE_ENTRY_MEANING) * cosine + WHOLE_ENTRY_MEANING * of_entry[owner]
     meaning = np.where(is_talk, cosine, mixed)
-    word_scores = score_words(index, terms, wanted)
+    word_scores = score_words(index, terms, wanted, rows)
     own = spread_to_array(word_scores.chunks, chunks)
     whole = spread_to_array(word_scores.files, files)
     mixed = (1 - WHOLE_ENTRY_WORDS) * own + WHOLE_ENTRY_WORDS * whole
@@ -254,9 +254,11 @@ def spread_to_array(scores: Mapping[int, float], keys: "np.ndarray") -> "np.ndar
     return result
 
 
-def score_words(index: Index, terms: list[Term], wanted: Filter) -> WordScores:
+def score_words(
+    index: Index, terms: list[Term], wanted: Filter, rows: "np.ndarray | None" = None
+) -> WordScores:
     """Score the chunks with words of the query, and the turns next to them."""
-    file_of, talk = find_chunks(index, terms, wanted)
+    file_of, talk = find_chunks(index, terms, wanted, rows)
     weights = weigh_terms(index, terms)
     total = max(sum(weights), LEAST_WEIGHT * sum(term.repeats for term in terms), 1e-9)
     own: dict[int, float] = defaultdict(float)
@@ -288,32 +290,39 @@ def weigh_terms(index: Index, terms: list[Term]) -> list[float]:
 
 
 def find_chunks(
-    index: Index, terms: list[Term], wanted: Filter
+    index: Index, terms: list[Term], wanted: Filter, rows: "np.ndarray | None"
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the files of matching chunks, and the lengths of those of talk."""
-    chunks = {chunk for term in terms for chunk in term.counts}
-    condition, values = build_chunk_sql(index, wanted)
+    """Return the files of matching chunks, and the lengths of those of talk.
+
+    `rows` has the chunks that pass the filter. SQLite would take longer to find thousands.
+    """
     # Terms are counted over all chunks, so the filter is applied here.
-    columns = "select chunk, file, kind = 'session', stop - start from chunks"
-    rows = index.run(
-        f"{columns} where chunk in ({', '.join(map(str, chunks))}) and {condition}", values
+    chunks = {chunk for term in terms for chunk in term.counts}
+    if rows is None:
+        found = [row[:3] for row in read_chunks(index, chunks, wanted)]
+    else:
+        import numpy as np
+
+        matching = rows[np.isin(rows[:, 0], list(chunks))].tolist()
+        found = [(chunk, file, kind == SESSION) for chunk, file, _, kind, _ in matching]
+    file_of = {chunk: file for chunk, file, _ in found}
+    steps = range(-len(TURN_WEIGHTS), len(TURN_WEIGHTS) + 1)
+    near = {chunk + step for chunk, _, is_talk in found if is_talk for step in steps}
+    talk = {}
+    for chunk, file, is_talk, length in read_chunks(index, near, wanted) if near else ():
+        if is_talk:
+            file_of[chunk], talk[chunk] = file, length
+    return file_of, talk
+
+
+def read_chunks(index: Index, chunks: set[int], wanted: Filter) -> list[tuple[int, ...]]:
+    """Return chunk, file, whether it is talk and length of the chunks that pass the filter."""
+    condition, values = build_chunk_sql(index, wanted)
+    return index.run(
+        "select chunk, file, kind = 'session', stop - start from chunks"
+        f" where chunk in ({', '.join(map(str, chunks))}) and {condition}",
+        values,
     ).fetchall()
-    talk = {chunk for chunk, _, is_talk, _ in rows if is_talk}
-    if talk:
-        distances = range(1, len(TURN_WEIGHTS) + 1)
-        near = {
-            chunk + step
-            for chunk in talk
-            for distance in distances
-            for step in (-distance, distance)
-        }
-        rows += index.run(
-            f"{columns} where chunk in ({', '.join(map(str, near))}) and kind = 'session'"
-            f" and {condition}",
-            values,
-        ).fetchall()
-    lengths = {chunk: length for chunk, _, is_talk, length in rows if is_talk}
-    return {chunk: file for chunk, file, _, _ in rows}, lengths
 
 
 def spread_over_turns(
