@@ -32,7 +32,7 @@ from .visible import is_passage_for, is_recallable, read_body, read_passage
 
 LAYERS = ("working", "episodic", "semantic", "procedural")
 EMBED_SECONDS = 0.3  # of new text; an agent waits
-CANDIDATES = 40  # in each workspace; other projects, limits and repeats take from them
+CANDIDATES = 40  # in each workspace; limits and repeats take from them
 LONGEST_TEXT = 400  # characters; of a longer memory, the sentences that fit the prompt
 LONGEST_NAME = 4  # words
 MOST_WORDS = 200  # of a prompt that are compared with names
@@ -58,6 +58,7 @@ class Memory:
     files: Sequence[str] = ()
     updated_at: str = ""
     is_outdated: bool = False  # another memory says otherwise
+    newer: str = ""  # the name of a later memory about the same
     parts: dict[str, float] = field(default_factory=dict)
 
 
@@ -77,14 +78,22 @@ def find_memories(
     memories: list[Memory] = []
     messages: list[str] = []
     options = SearchOptions(
-        limit=CANDIDATES, wanted=Filter(kinds=tuple(kinds)), embed_seconds=EMBED_SECONDS
+        limit=CANDIDATES,
+        wanted=Filter(kinds=tuple(kinds)),
+        embed_seconds=EMBED_SECONDS,
+        own_project=True,
     )
     for workspace in workspaces:
         result = search([workspace], prompt, options)
         messages += result.messages
         index = open_index(workspace, refresh_first=False)
         named = find_named_entries(index, prompt) if with_names else {}
-        hits = {hit.path: hit for hit in result.hits if hit.id}
+        by_id = {hit.id: hit for hit in result.hits if hit.id}
+        for hit in by_id.values():
+            # An earlier value alone would look current.
+            if later := by_id.get(hit.newer):
+                later.relevance = max(later.relevance, hit.relevance)
+        hits = {hit.path: hit for hit in by_id.values()}
         entries = {**read_entries(index, list(hits)), **named}
         reader = MemoryReader(index, prompt)
         for path, entry in entries.items():
@@ -144,6 +153,7 @@ class MemoryReader:
             # Not if a later hit is about the same subject: most such memories are still true, and
             # the agent sees the dates of both.
             is_outdated=bool(entry.conflicts_with),
+            newer=self.index.shorten_id(hit.newer) if hit and hit.newer else "",
             parts=dict(hit.parts) if hit else {},
         )
 

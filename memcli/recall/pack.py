@@ -16,13 +16,12 @@ from .lookup import (
     Budget,
     Shown,
     escape_text,
-    get_new_sentences,
     render_context,
     render_line,
     render_memory,
 )
 from .memories import LAYERS, Memory, find_memories
-from .prompt import LIMITS, describe_memory, record_access, shorten_prompt
+from .prompt import LIMITS, choose_texts, describe_memory, record_access, shorten_prompt
 from .visible import UNTRUSTED, is_passage_for, list_records, read_page
 
 FORMATS = ("context", "block", "json")
@@ -112,8 +111,7 @@ def choose_memories(
 ) -> None:
     """Add the best memories to a pack, at most the limit of each layer."""
     left = dict(LIMITS)
-    for memory in memories:
-        text = "" if memory.id in shown.ids else get_new_sentences(memory.text, shown)
+    for memory, text in choose_texts(memories, shown):
         why = ""
         if not text:
             why = SHOWN

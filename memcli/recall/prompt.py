@@ -6,7 +6,7 @@ prompt raise or lower the relevance that a memory needs. The phrases are in `dat
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -98,10 +98,7 @@ def render_memories(memories: Sequence[Memory], shown: Shown, tokens: int) -> st
         return ""
     lines: dict[str, list[str]] = {layer: [] for layer in LAYERS}
     chosen = []
-    for memory in memories:
-        if memory.id in shown.ids:
-            continue
-        text = get_new_sentences(memory.text, shown)
+    for memory, text in choose_texts(memories, shown):
         if not text:
             continue
         line = render_memory(memory.name, describe_memory(memory), text)
@@ -113,9 +110,24 @@ def render_memories(memories: Sequence[Memory], shown: Shown, tokens: int) -> st
     return render_context(line for layer in LAYERS for line in lines[layer])
 
 
+def choose_texts(memories: Sequence[Memory], shown: Shown) -> Iterator[tuple[Memory, str]]:
+    """Yield each memory with its sentences that were not shown yet.
+
+    A later memory is shown again with the earlier one that it may replace.
+    """
+
+    def get_text(memory: Memory) -> str:
+        return "" if memory.id in shown.ids else get_new_sentences(memory.text, shown)
+
+    again = {memory.newer for memory in memories if get_text(memory)}
+    for memory in memories:
+        yield memory, memory.text if memory.name in again else get_text(memory)
+
+
 def describe_memory(memory: Memory) -> dict[str, str]:
     """Return the attributes that an agent sees next to the text of a memory."""
     marks = [OUTDATED] if memory.is_outdated else []
+    marks += [f"see also, later: {memory.newer}"] if memory.newer else []
     if memory.files:
         marks += describe_changed_files(memory.workspace, memory.files, memory.updated_at)
     return {

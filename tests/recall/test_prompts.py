@@ -90,6 +90,18 @@ def test_a_later_memory_about_the_same_subject_makes_no_memory_outdated(tmp_path
     assert "outdated" not in recall(open_again(workspace))
 
 
+def test_an_earlier_value_is_never_shown_without_the_later_one(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "entries/aws.md", "---\ncreated_at: 2026-11-01\n---\n\nProd runs on AWS.\n")
+    entry = api.write(workspace, "Prod moved from AWS to GCP last week.", source="user")
+    shown = Shown("", {})
+    shown.add(entry.text, entry.id)  # at the start of the session
+    text = recall(workspace, "where does prod run?", shown)
+    assert f'note="see also, later: {entry.short_id}">Prod runs on AWS.<' in text
+    assert entry.text in text
+    assert recall(workspace, "where does prod run?", shown) == ""
+
+
 def test_each_memory_and_sentence_is_shown_once_in_a_session(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     outcome = api.write(workspace, PORT, source="user")
