@@ -16,7 +16,14 @@ from pathlib import Path
 from ..errors import MemError, RejectedError, UsageError, check_choice
 from ..formats import Entry, build_words_digest, count_noun, format_entry, parse_time, summarize
 from ..index import Index, open_index
-from ..reconcile import Draft, build_entry, build_path, complete_draft, write_memories
+from ..reconcile import (
+    Draft,
+    build_entry,
+    build_path,
+    complete_draft,
+    edit_file,
+    write_memories,
+)
 from ..store import (
     METADATA,
     ChangeGroup,
@@ -325,13 +332,8 @@ class Importer:
         if self.is_dry_run:
             self.check_drafts(index, chosen)
             return
+        chosen = self.add_owners(index, chosen)
         memories = [draft for _, draft in chosen]
-        repeated = sum(is_under_another_owner(index, draft) for draft in memories)
-        if repeated:
-            self.result.messages.append(
-                f"{count_noun(repeated, 'text')} already here with another owner or none:"
-                " undo both imports, then import again"
-            )
         outcomes, done = write_memories(
             self.workspace, memories, command="import", finds_similar=False
         )
@@ -345,6 +347,30 @@ class Importer:
             else:
                 self.result.unchanged += 1
         self.add_command(done)
+
+    def add_owners(
+        self, index: Index, drafts: Sequence[tuple[str, Draft]]
+    ) -> list[tuple[str, Draft]]:
+        """Add owners to memories of the same rows, imported without them. Return other drafts."""
+        changes: dict[str, Replace] = {}
+        others = []
+        for place, draft in drafts:
+            where = "same_words = ? and owner = '' and status = 'active'"
+            digest = build_words_digest(draft.text)
+            for entry in index.list_entries(where, (digest,)) if draft.owner else ():
+                is_same_row = index.read_fields(entry.path).get("sources") == draft.sources
+                if is_same_row and entry.path not in changes:
+                    change = edit_file(self.workspace, entry.path, {"owner": draft.owner})
+                    changes[entry.path] = change
+                    self.count("entry", draft.text)
+                    break
+            else:
+                others.append((place, draft))
+        if changes:
+            groups = [ChangeGroup([change]) for change in changes.values()]
+            summary = count_noun(len(groups), "owner")
+            self.add_command(commit(self.workspace, "import", groups, summary=summary))
+        return others
 
     def check_drafts(self, index: Index, drafts: Sequence[tuple[str, Draft]]) -> None:
         """Count the drafts that the gates accept, without saving any."""
@@ -377,14 +403,6 @@ def save_time(path: Path, modified: str) -> None:
     # Some network drives refuse to set a time. The memory is saved all the same.
     with suppress(OSError):
         os.utime(path, (seconds, seconds))
-
-
-def is_under_another_owner(index: Index, draft: Draft) -> bool:
-    """Return whether a new memory has the words of one with another owner: they never merge."""
-    owner = draft.owner or str(index.workspace.settings["owner"])
-    values = build_words_digest(draft.text), owner, draft.id
-    where = "same_words = ? and owner <> ? and id <> ? and status = 'active'"
-    return bool(index.list_entries(where, values))
 
 
 def compare_with_earlier_import(index: Index, draft: Draft) -> Draft | None:

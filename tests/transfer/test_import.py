@@ -289,10 +289,13 @@ def test_a_memory_that_its_tool_archived_keeps_its_fields(
     assert entry.expires_at[:10] == "2030-01-01" and entry.trust == 0.5
 
 
-def test_an_import_again_with_owners_names_the_repeats(tmp_path: Path) -> None:
+def test_an_import_again_with_owners_updates_the_rows(tmp_path: Path) -> None:
     make_workspace(tmp_path)
-    (tmp_path / "p.csv").write_text("what,who\nDeploys go through the bastion.,ana\n")
-    first = run_mem(tmp_path, "import", "p.csv", "--map", "text=what")
-    assert "already here" not in first[2]
-    _, _, errors = run_mem(tmp_path, "import", "p.csv", "--map", "text=what,owner=who")
-    assert "1 text already here with another owner or none: undo both imports" in errors
+    text = "Deploys go through the bastion."
+    (tmp_path / "p.csv").write_text(f"what,who\n{text},ana\n{text},bo\nKiln 2 is cold.,\n")
+    run_mem(tmp_path, "import", "p.csv", "--map", "text=what")
+    for _ in range(2):
+        run_mem(tmp_path, "import", "p.csv", "--map", "text=what,owner=who")
+        entries = json.loads(run_mem(tmp_path, "ls", "--json", "owner,text")[1])["entries"]
+        owners = sorted((entry["owner"], entry["text"]) for entry in entries)
+        assert owners == [("", "Kiln 2 is cold."), ("ana", text), ("bo", text)]
