@@ -24,7 +24,7 @@ from ..index import (
     read_passages,
 )
 from .names import find_named
-from .ranking import LONG_TURN_MALUS, ScoredChunk, Term, get_bonus, stem_word
+from .ranking import LONG_TURN_MALUS, SHARE_TEXT, ScoredChunk, Term, get_bonus, stem_word
 
 if TYPE_CHECKING:
     import numpy as np
@@ -115,6 +115,9 @@ def build_candidates(
         bonus -= LONG_TURN_MALUS * log(passage.pieces)
         if item.file == named:
             bonus += NAMED_BONUS
+        if not passage.text:
+            # A note with only a title says nothing, whatever its title means.
+            item = item._replace(relevance=(1 - SHARE_TEXT) * item.words, meaning=0.0)
         parts = {"meaning": item.meaning, "words": item.words, "bonus": bonus}
         relevance = min(max(item.relevance + bonus, 0.0), 1.0)
         candidate = Candidate(item.chunk, relevance, parts, passage, entry)

@@ -68,6 +68,15 @@ def test_a_later_memory_about_another_subject_is_no_change(tmp_path: Path) -> No
     assert {hit.id: hit.newer for hit in hits}[OLD] == THIRD
 
 
+def test_a_note_without_text_is_found_by_the_words_of_its_title_only(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put_entry(workspace, OLD, "2026-01-02", "The boiler is serviced in October.")
+    put(workspace, "entries/empty.md", "---\ntitle: Heating maintenance\n---\n")
+    hits = find(workspace, "when is the heating serviced")
+    assert [hit.path for hit in hits] == [f"entries/{OLD}.md", "entries/empty.md"]
+    assert find(workspace, "heating maintenance")[0].path == "entries/empty.md"
+
+
 def test_notes_of_one_template_need_another_common_word(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     note = "# {}\n\n## Summary\n\n{}\n\n## Why I read it\n\nRecommended by a friend.\n"
