@@ -257,7 +257,7 @@ def render_outcome(context: Context, outcome: Outcome, messages: list[str]) -> R
     notes = [HELD] if outcome.action == "held" else []
     kept = [item.short_id for item in outcome.related if item.relation == "contradicts"]
     if kept:
-        notes.append(f"not replaced: mem trusts {' and '.join(kept)} more (decide: mem review)")
+        notes.append(f"not replaced: {' and '.join(kept)} may still be true (decide: mem review)")
     return Result(data, lines, rows, [*messages, *notes])
 
 

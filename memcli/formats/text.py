@@ -154,6 +154,18 @@ def split_words(text: str) -> list[str]:
     return WORD.findall(text.casefold())
 
 
+def find_values(text: str, wrong: str) -> set[str]:
+    """Return the words of the wrong value, and of the new one if a text says "NEW, not WRONG".
+
+    In "Go 1.24, not Go 1.23", Go is the subject.
+    """
+    old = wrong.casefold().split()
+    before = text.casefold().rpartition(wrong.casefold())[0]
+    clauses = re.split(r"\W+(?:and )?(?:not|nicht|pas)\b", before)[:-1]
+    new = " ".join(clauses).split()[-len(old) :]
+    return set(split_words(" ".join({*old} ^ {*new})))
+
+
 def find_words(text: str) -> list[tuple[int, int, str]]:
     """Return start, end and folded form of every word, for comparing passages."""
     return [(*match.span(), fold_word(match[0])) for match in EXACT_WORD.finditer(text)]

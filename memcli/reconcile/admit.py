@@ -89,6 +89,10 @@ class Admission:
         self.apply_changes(draft, planned)
         outcome = build_outcome(self.index, "saved", planned)
         self.supersede_or_contradict(draft, planned, self.find_replaced(draft, near), outcome)
+        for other in map(self.get_planned, near.contradicted):
+            if other.is_active:
+                planned.fields["conflicts_with"] = (*planned.conflicts_with, other.id)
+                outcome.related.append(build_related(self.index, other, "contradicts"))
         known_ids = {planned.id, *(related.id for related in outcome.related)}
         outcome.related += [
             build_related(self.index, item, "similar")

@@ -41,8 +41,8 @@ from ..search.names import get_entry
 from ..store import Append, ChangeGroup, Commit, Replace, Workspace, commit, read_file, redact_text
 
 UNDECIDED_DAYS = 90
-# S3 in "The cache is in GCS, not S3."
-DENIED = re.compile(r", (?:and )?not (?:an? |the |in |on |at |to )?([\w./:@# -]{2,40})[.!]?$")
+# S3 in "The cache is in GCS, not S3.", and in "GCS, not S3, has the cache."
+DENIED = re.compile(r", (?:and )?not (?:an? |the |in |on |at |to )?([\w./:@# -]{2,40})(?:[.!]?$|,)")
 LIST_FIELDS = ("tags", "aliases", "files", "sources")
 # The fields that an entry copies from a draft, and a draft from an entry in the inbox.
 COPIED_FIELDS = (
@@ -288,6 +288,7 @@ class Neighbors(NamedTuple):
     similar: Sequence[IndexedEntry] = ()
     forgotten: IndexedEntry | None = None
     replaced: Sequence[IndexedEntry] = ()  # it corrects them, or a model says so
+    contradicted: Sequence[IndexedEntry] = ()  # it may correct them
 
 
 def complete_draft(index: Index, draft: Draft, default_project: str | None = None) -> Draft:

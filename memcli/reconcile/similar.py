@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import LlmError, RejectedError, UnavailableError
-from ..formats import get_content, split_words
+from ..formats import find_values, get_content, split_words
 from ..index import KINDS, Index, IndexedEntry, find_content_words
 from .changes import Draft, Neighbors
 
@@ -24,6 +24,7 @@ FORGOTTEN_COSINE = 0.72
 FORGOTTEN_WORDS = 0.6
 # Of 108 corrections that name words of an old text, 86 find it at .5, and none finds another.
 CORRECTED_COSINE = 0.5
+STEM = 5  # letters by which two forms of a word are the same
 MOST_CORRECTED = 3  # memories with the same wrong value
 # "We use pnpm, not npm" does not say npm.
 NEGATIONS = frozenset("not never no nicht kein keine pas non".split())
@@ -64,7 +65,7 @@ def find_neighbors(
             Neighbors(
                 (),
                 find_repeated_words(index, draft, forgotten),
-                find_corrected(index, draft, {}),
+                *find_corrected(index, draft, {}),
             )
             for draft in drafts
         ]
@@ -78,7 +79,7 @@ def find_neighbors(
         entries = [entry for _, entry in similar]
         forgotten_entry = repeated[0][1] if repeated else None
         corrected = find_corrected(index, draft, cosines)
-        neighbors.append(Neighbors(entries, forgotten_entry, corrected))
+        neighbors.append(Neighbors(entries, forgotten_entry, *corrected))
     if index.workspace.settings["llm.judge"]:
         return ask_judge(index, drafts, neighbors)
     return neighbors
@@ -199,40 +200,52 @@ def check_near_repeat(index: Index, path: str, before: str, after: str) -> None:
         )
 
 
-def find_corrected(index: Index, draft: Draft, cosines: dict[int, float]) -> list[IndexedEntry]:
-    """Return the active memory that has the corrected words and is about the same subject.
+def find_corrected(
+    index: Index, draft: Draft, cosines: dict[int, float]
+) -> tuple[list[IndexedEntry], list[IndexedEntry]]:
+    """Return the active memories that a draft corrects, and those that it may contradict.
 
-    If there are several, only those count that share two more telling words with the correction:
-    "the cache lives in GCS, not S3" corrects each memory by which the cache lives in S3.
+    They have the wrong value. A memory is corrected if most of its other words are about the
+    subject of the correction: "Lena, not Jonas, owns the payments module" corrects "Jonas owns the
+    payments module", but not "Jonas lives in Rome". If only some are, a person decides.
     """
     words = split_words(draft.corrects)
     if not words:
-        return []
+        return [], []
     drafted = split_words(draft.text)
-    # In "Go 1.24, not Go 1.23", Go is the subject.
-    values = {word for word in words if drafted.count(word) == 1}
-    having: list[int] = []  # files with the corrected words
-    meant: list[tuple[int, int]] = []  # of these, the ones about the subject; shared words
+    values = find_values(draft.text, draft.corrects)
+    subject = find_stems(draft.text, values)
+    corrected: list[int] = []  # files
+    doubtful: list[int] = []
     rows = index.run(
         "select file, text from entries join texts using(file) where status = 'active'"
         " and owner = ? and project in ('', ?)",
         (draft.owner, draft.project),
     ).fetchall()
     for file, text in rows:
-        said = split_words(get_content(text))
-        if has_sequence(said, words, but_not=True) and said != drafted:
-            having.append(file)
-            is_close = not cosines or cosines.get(file, 0.0) >= CORRECTED_COSINE
-            # Two sentences about Friday need another word that says something.
-            shared = find_content_words(draft.text) & set(said) - values
-            if is_close and shared:
-                meant.append((file, len(shared)))
-    files = [file for file, shared in meant if len(meant) == 1 or shared > 1]
-    if not meant and len(having) == 1 and cosines.get(having[0], 0.0) >= CORRECTED_COSINE:
-        files = having  # "not npm, pnpm" if a single memory mentions npm
-    if len(files) > MOST_CORRECTED:
-        return []
-    return [entry for file in files for entry in index.list_entries("file = ?", (file,))]
+        content = get_content(text)
+        said = split_words(content)
+        if not has_sequence(said, words, but_not=True) or said == drafted:
+            continue
+        rest = find_stems(content, values)
+        shared = len(rest & subject)
+        if cosines and cosines.get(file, 0.0) < CORRECTED_COSINE:
+            continue
+        if shared * 2 >= len(rest):
+            corrected.append(file)
+        elif shared:
+            doubtful.append(file)
+    found = [files if len(files) <= MOST_CORRECTED else [] for files in (corrected, doubtful)]
+    replaced, contradicted = (
+        [entry for file in files for entry in index.list_entries("file = ?", (file,))]
+        for files in found
+    )
+    return replaced, contradicted
+
+
+def find_stems(text: str, values: set[str]) -> set[str]:
+    """Return the stems of the words that carry the subject of a text, besides some values."""
+    return {word[:STEM].rstrip("s") for word in find_content_words(text) - values}
 
 
 def find_repeated_words(

@@ -7,6 +7,7 @@ import pytest
 from memcli.index.index import Index, open_index
 from memcli.reconcile.admit import write_memories
 from memcli.reconcile.changes import Draft, Outcome, guess_type
+from memcli.reconcile.review import list_questions
 from memcli.store.workspace import Workspace
 from memcli.store.writer import Append, ChangeGroup
 from tests.helpers import make_workspace, put
@@ -202,6 +203,32 @@ def test_a_denied_value_is_corrected_in_each_memory_about_it(tmp_path: Path) -> 
     save(workspace, say("We use eslint 8."), say("We have 8 bikes."))
     save(workspace, say("We use eslint 9, not eslint 8."))
     assert list_texts(workspace, "superseded") == [*old, "We use eslint 8."]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "relations"),
+    [
+        ("Jonas owns the payments module.", "Lena, not Jonas, owns the payments module.", ["replaces"]),
+        ("We use npm.", "Correction: we use pnpm, not npm.", ["replaces"]),
+        # The same value, another subject.
+        ("Never edit files in src/gen by hand.", "The folder is called src/generated, not src/gen.", []),
+        ("Never DELETE FROM orders: set deleted_at.", "The table is called customer_orders, not orders.", []),
+        ("I like tabs more than spaces.", "We use tabs, not spaces.", []),
+        # Partly the same subject.
+        ("The frontend and the docs site are built with webpack on CI.", "The frontend is built with vite, not webpack.", ["contradicts"]),
+    ],
+)  # fmt: skip
+def test_a_correction_replaces_only_what_has_its_subject(
+    tmp_path: Path, old: str, new: str, relations: list[str]
+) -> None:
+    workspace = make_workspace(tmp_path)
+    (saved,) = save(workspace, say(old))
+    (outcome,) = save(workspace, say(new))
+    related = [item.relation for item in outcome.related if item.id == saved.id]
+    assert [relation for relation in related if relation != "similar"] == relations
+    assert (old in list_texts(workspace)) == (relations != ["replaces"])
+    questions = [question.kind for question in list_questions(workspace)]
+    assert questions == ["conflict"] * (relations == ["contradicts"])
 
 
 @pytest.mark.parametrize(
