@@ -57,7 +57,7 @@ MOST_RECENT = 300
 STRICT = ("constraint", "correction")
 RULE = "pinned or type in ('constraint', 'correction') or (type = 'preference' and source = 'user')"
 LATEST_SESSIONS = 5
-SHORTEST_SENTENCE = 25  # characters; shorter ones are headings and the beginnings of code
+SHORTEST_SENTENCE = 25  # characters; a shorter beginning is a heading or code
 LEAST_WORDS = 4  # "thanks, bye" does not say where work stopped
 
 
@@ -350,14 +350,14 @@ def choose_recent(
 ) -> list[StartLine]:
     lines = []
     for index, entry in entries:
-        if entry.id in shown.ids or len(entry.summary) < SHORTEST_SENTENCE:
+        is_whole = read_body(index, entry.path).split() == entry.summary.split()
+        if entry.id in shown.ids or not (is_whole or len(entry.summary) >= SHORTEST_SENTENCE):
             continue
         text = get_new_sentences(entry.summary, shown)
         origin = entry.source if entry.source == "repository" else ""
         is_outdated = entry.conflicts_with or entry.id in outdated
         line = format_line(text, origin, OUTDATED if is_outdated else "")
         if text and budget.take(line):
-            is_whole = read_body(index, entry.path).split() == entry.summary.split()
             shown.add(text, entry.id if is_whole else "")
             lines.append(
                 StartLine(INDEX, line, f"{entry.type} of {entry.updated_at[:10]}", entry.id)

@@ -114,6 +114,15 @@ def test_the_start_says_where_work_stopped(tmp_path: Path) -> None:
     assert "- 2026-11-28: The user said: next we port the parser" in start(workspace)
 
 
+def test_a_short_memory_is_shown_and_a_heading_is_not(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    api.write(workspace, "We deploy on Fridays.")
+    put(workspace, "entries/notes.md", "# Deploying\n\nThe script asks for a tag.\n")
+    text = start(workspace)
+    assert "- We deploy on Fridays.\n" in text and "- Deploying" not in text
+    assert "1 more memory" in text
+
+
 def test_a_resumed_session_is_shown_only_news(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     put(workspace, "MEMORY.md", "# Memory\n\n- Likes tea.\n")
