@@ -55,6 +55,7 @@ CHANGE = re.compile(
 # The earlier one seems to answer the query, and the later one is not far behind.
 GOOD_SHARE = 0.7  # of the relevance of the best hit
 LAST_RANK = 6
+LEAST_WORDS = 5  # of a turn without a word of the query, its speaker included
 MOST_CHANGED = 4  # words, of texts about two subjects
 
 
@@ -106,9 +107,12 @@ def build_candidates(
     for item in scored:
         passage, entry = details[item.chunk]
         speaker = passage.title if passage.kind == "session" else ""
-        # A question that was asked before says nothing new.
-        is_echo = speaker and query_words.issuperset(split_words(passage.text)[1:])
-        if is_echo and "session" not in wanted.kinds:
+        # A question that was asked before says nothing new, and "ok, thanks, see you" nothing.
+        is_empty = speaker and (
+            query_words.issuperset(split_words(passage.text)[1:])
+            or (not item.words and len(find_words(passage.text)) < LEAST_WORDS)
+        )
+        if is_empty and "session" not in wanted.kinds:
             continue
         words = [word for word in split_words(passage.title) if word not in get_stop_words()]
         bonus = get_bonus(query_words, query_stems, set(map(stem_word, words)), speaker)

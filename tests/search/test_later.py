@@ -77,6 +77,14 @@ def test_a_note_without_text_is_found_by_the_words_of_its_title_only(tmp_path: P
     assert find(workspace, "heating maintenance")[0].path == "entries/empty.md"
 
 
+def test_small_talk_answers_only_for_its_own_words(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    event = json.dumps({"role": "user", "content": "ok thanks, see you"})
+    put(workspace, "sessions/s1/session.jsonl", f"{event}\n")
+    assert not find(workspace, "a polite farewell")
+    assert find(workspace, "who said thanks")
+
+
 def test_notes_of_one_template_need_another_common_word(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     note = "# {}\n\n## Summary\n\n{}\n\n## Why I read it\n\nRecommended by a friend.\n"
