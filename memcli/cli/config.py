@@ -4,7 +4,7 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from ..api import Context, NotFoundError, UsageError, open_existing
 from ..store import (
@@ -36,7 +36,7 @@ def run_config(
     action: Annotated[str, Argument(help=f"One of: {', '.join(ACTIONS)}. Default: list.")] = "list",
     name: Annotated[str, Argument(help="The setting.")] = "",
     value: Annotated[str, Argument(help="Its new value. A list has commas: Private,Archive.")] = "",
-    user: Annotated[bool, Option(help="Change your own settings, for every workspace.")] = False,
+    user: Annotated[bool, "Change your own settings, for every workspace."] = False,
 ) -> Result:
     """Read and change settings.
 

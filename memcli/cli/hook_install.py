@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from ..agents.install import Connection, Installation, connect, disconnect, list_connections
 from ..agents.schedule import (
@@ -49,9 +49,7 @@ def run_hook(
             help=f"One of: {', '.join((*AGENTS, *TARGETS))}. Default: all agents on this machine."
         ),
     ] = "",
-    project: Annotated[
-        bool, Option(help="Use the settings of this project, which git ignores.")
-    ] = False,
+    project: Annotated[bool, "Use the settings of this project, which git ignores."] = False,
 ) -> Result:
     """Connect agents, so that they receive memories and mem records their conversations.
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from ..api import (
     Context,
@@ -46,11 +46,9 @@ def run_init(
     folder: Annotated[
         str, Argument(help="Default: memory/ in the repository. In a vault: the vault itself.")
     ] = "",
-    private: Annotated[bool, Option(help="Hide it from git (the default).")] = False,
-    shared: Annotated[bool, Option(help="Commit it with the code.")] = False,
-    yes: Annotated[
-        bool, Option(help="Connect the agents and import conversations without asking.")
-    ] = False,
+    private: Annotated[bool, "Hide it from git (the default)."] = False,
+    shared: Annotated[bool, "Commit it with the code."] = False,
+    yes: Annotated[bool, "Connect the agents and import conversations without asking."] = False,
 ) -> Result:
     """Create a workspace.
 
@@ -118,9 +116,7 @@ def run_init(
     return Result(data, lines, None, past.problems)
 
 
-def run_trust(
-    context: Context, remove: Annotated[bool, Option(help="Stop trusting it.")] = False
-) -> Result:
+def run_trust(context: Context, remove: Annotated[bool, "Stop trusting it."] = False) -> Result:
     """Trust a workspace: mem may treat its text as your own statements.
 
     Trusting a shared workspace means trusting everybody who can commit to it.

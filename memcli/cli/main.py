@@ -221,13 +221,14 @@ def build_parser(context: Context, name: str, function: Callable[..., Result]) -
 
     # typer reads the signature. The first parameter, the context, is ours.
     hints = get_type_hints(function, include_extras=True)
-    parameters = [
-        parameter.replace(annotation=hints[parameter.name], kind=inspect.Parameter.KEYWORD_ONLY)
-        for parameter in list(inspect.signature(function).parameters.values())[1:]
-    ]
-    for parameter in parameters:
+    parameters = []
+    for parameter in list(inspect.signature(function).parameters.values())[1:]:
+        hint = hints[parameter.name]
+        kind, option = hint.__origin__, hint.__metadata__[0]
+        # Most options have only a help text.
+        if isinstance(option, str):
+            option = typer.Option(help=option)
         # typer would print `<list[str]>` and `[default: -1.0]`.
-        kind, option = parameter.annotation.__origin__, parameter.annotation.__metadata__[0]
         option.show_default = False
         # Without this, typer adds --no-NAME to a flag, and keeps the _ of `type_`.
         if isinstance(option, typer.models.OptionInfo) and option.default is ...:
@@ -239,6 +240,8 @@ def build_parser(context: Context, name: str, function: Callable[..., Result]) -
             if parameter.default is not inspect.Parameter.empty:
                 default_name = f"[{default_name}]"
         option.metavar = option.metavar or default_name
+        hint = Annotated[kind, option]
+        parameters.append(parameter.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY))
     parameters += inspect.signature(take_common_options).parameters.values()
     invoke.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     invoke.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

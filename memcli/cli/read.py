@@ -42,9 +42,7 @@ def run_read(
     ],
     offset: Annotated[int | None, Option(min=1, help="Start at this line.")] = None,
     limit: Annotated[int | None, Option(min=1, help="Show at most this many lines.")] = None,
-    history: Annotated[
-        bool, Option(help="Show what happened to it: commands and git commits.")
-    ] = False,
+    history: Annotated[bool, "Show what happened to it: commands and git commits."] = False,
 ) -> Result:
     """Show a memory, a page or a passage, and the files that link to it.
 
@@ -83,9 +81,9 @@ def run_ls(
     type_: Types = [],
     tag: Tags = [],
     status: Statuses = [],
-    source: Annotated[str, Option(help="Only memories from user, observed or inferred.")] = "",
-    since: Annotated[str, Option(help="Only memories changed since this date.")] = "",
-    until: Annotated[str, Option(help="Only memories changed until this date.")] = "",
+    source: Annotated[str, "Only memories from user, observed or inferred."] = "",
+    since: Annotated[str, "Only memories changed since this date."] = "",
+    until: Annotated[str, "Only memories changed until this date."] = "",
     where: Conditions = [],
 ) -> Result:
     """List memories, the latest first.
@@ -255,9 +253,7 @@ def run_grep(
     limit: Annotated[
         int | None, Option("-n", "--limit", min=1, help="Show at most this many lines.")
     ] = None,
-    all_: Annotated[
-        bool, Option(help="Also search forgotten, faded and superseded memories.")
-    ] = False,
+    all_: Annotated[bool, "Also search forgotten, faded and superseded memories."] = False,
 ) -> Result:
     """Find lines by exact text: in memories, MEMORY.md, history, notes and conversations.
 

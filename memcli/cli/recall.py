@@ -43,18 +43,13 @@ CONTEXT_FIELDS = ("section", "text", "why", "id", "lines", "tokens", "left_out")
 def run_recall(
     context: Context,
     prompt: Annotated[list[str], Argument(help="The prompt; - reads it from standard input.")],
-    format_: Annotated[
-        str,
-        Option(help="context (default), block (the best three) or json."),
-    ] = "context",
+    format_: Annotated[str, "context (default), block (the best three) or json."] = "context",
     tokens: Annotated[int, Option(min=0, help="Print at most this many tokens.")] = 0,
     session: Annotated[
-        str, Option(help="Id of a session: print only memories that it has not received yet.")
+        str, "Id of a session: print only memories that it has not received yet."
     ] = "",
-    explain: Annotated[bool, Option(help="Show why each memory was chosen or left out.")] = False,
-    late: Annotated[
-        bool, Option(help="Save the result for the next prompt of the session.")
-    ] = False,
+    explain: Annotated[bool, "Show why each memory was chosen or left out."] = False,
+    late: Annotated[bool, "Save the result for the next prompt of the session."] = False,
 ) -> Result:
     """Print the memories that fit a prompt, then MEMORY.md, today's notes and the last days.
 
@@ -95,13 +90,9 @@ def run_recall(
 
 def run_context(
     context: Context,
-    session: Annotated[str, Option(help="Id of a session: record what it has received.")] = "",
-    resumed: Annotated[
-        bool, Option(help="Print only lines that the session has not received yet.")
-    ] = False,
-    explain: Annotated[
-        bool, Option(help="Show why each line is there, and how many tokens it uses.")
-    ] = False,
+    session: Annotated[str, "Id of a session: record what it has received."] = "",
+    resumed: Annotated[bool, "Print only lines that the session has not received yet."] = False,
+    explain: Annotated[bool, "Show why each line is there, and how many tokens it uses."] = False,
 ) -> Result:
     """Print the text that an agent receives when a session starts.
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from ..api import ChangedError, Context, MemError, NotFoundError, Workspace, add_gates, open_all
 from ..formats import count_noun
@@ -31,7 +31,7 @@ def run_review(
     answer: Annotated[
         str, Argument(metavar="[ANSWER]", help="older, newer, copy, note, both, accept or reject.")
     ] = "",
-    duplicates: Annotated[bool, Option(help="Also list memories that may be duplicates.")] = False,
+    duplicates: Annotated[bool, "Also list memories that may be duplicates."] = False,
 ) -> Result:
     """Answer open questions, each with one key.
 

@@ -24,19 +24,19 @@ def run_search(
         int | None, Option("-n", "--limit", min=1, help="Show at most this many hits.")
     ] = None,
     mode: Annotated[
-        str, Option(help="hybrid (default), keyword (only words) or vector (only meaning).")
+        str, "hybrid (default), keyword (only words) or vector (only meaning)."
     ] = "hybrid",
     kind: Annotated[
-        list[str], Option(help="entry, memory (MEMORY.md), history, note, session or document.")
+        list[str], "entry, memory (MEMORY.md), history, note, session or document."
     ] = [],
     type_: Types = [],
     tag: Tags = [],
     status: Statuses = [],
-    since: Annotated[str, Option(help="Only hits from this date on, such as october.")] = "",
-    until: Annotated[str, Option(help="Only hits up to this date.")] = "",
+    since: Annotated[str, "Only hits from this date on, such as october."] = "",
+    until: Annotated[str, "Only hits up to this date."] = "",
     where: Conditions = [],
-    min_score: Annotated[float, Option(help="Hide hits below this relevance (0 to 1).")] = -1.0,
-    explain: Annotated[bool, Option(help="Show how each relevance is computed.")] = False,
+    min_score: Annotated[float, "Hide hits below this relevance (0 to 1)."] = -1.0,
+    explain: Annotated[bool, "Show how each relevance is computed."] = False,
 ) -> Result:
     """Find memories by meaning and by words.
 

@@ -40,7 +40,7 @@ class NotServedError(BaseException):
 
 def run_serve(
     context: Context,
-    stop: Annotated[bool, Option(help="Stop the server.")] = False,
+    stop: Annotated[bool, "Stop the server."] = False,
     idle: Annotated[
         int, Option(min=0, help="Stop after this many minutes without a command; 0: never.")
     ] = 60,

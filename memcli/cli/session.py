@@ -88,13 +88,11 @@ def run_session(
             help="Message text; without it or with -, one JSON event per line from standard input.",
         ),
     ] = "-",
-    role: Annotated[str, Option(help="For `append`: user (default) or assistant.")] = "user",
-    all_: Annotated[
-        bool, Option(help="For `import`: the conversations of all agents in this project.")
-    ] = False,
+    role: Annotated[str, "For `append`: user (default) or assistant."] = "user",
+    all_: Annotated[bool, "For `import`: the conversations of all agents in this project."] = False,
     limit: Annotated[int, Option("-n", "--limit", min=1, help="Show at most this many.")] = 50,
-    dry_run: Annotated[bool, Option(help="For `import`: only show what would be added.")] = False,
-    yes: Annotated[bool, Option(help="For `clear` and `delete`: do not ask.")] = False,
+    dry_run: Annotated[bool, "For `import`: only show what would be added."] = False,
+    yes: Annotated[bool, "For `clear` and `delete`: do not ask."] = False,
 ) -> Result:
     """Record, list, import or delete conversations (sessions).
 
@@ -301,25 +299,16 @@ def run_consolidate(
     name: Annotated[
         str, Argument(metavar="[SESSION]", help="Only this conversation, up to its end.")
     ] = "",
-    all_: Annotated[
-        bool,
-        Option(help="Read every conversation to its end, even if it still runs."),
-    ] = False,
-    dry_run: Annotated[bool, Option(help="Only show what would be saved.")] = False,
-    no_llm: Annotated[bool, Option(help="Do not ask the language model.")] = False,
-    ask: Annotated[
-        bool,
-        Option(help="Print the prompt, for an agent that answers instead of a model."),
-    ] = False,
+    all_: Annotated[bool, "Read every conversation to its end, even if it still runs."] = False,
+    dry_run: Annotated[bool, "Only show what would be saved."] = False,
+    no_llm: Annotated[bool, "Do not ask the language model."] = False,
+    ask: Annotated[bool, "Print the prompt, for an agent that answers instead of a model."] = False,
     answer: Annotated[
         str,
         Option(metavar="FILE", help="Save the agent's answer to --ask; - reads standard input."),
     ] = "",
     background: Annotated[
-        bool,
-        Option(
-            help="Process pending conversations, as hooks do. Problems go to the log.",
-        ),
+        bool, "Process pending conversations, as hooks do. Problems go to the log."
     ] = False,
 ) -> Result:
     """Turn conversations into history and memories.

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
-from typer import Option
-
 from .. import data
 from ..agents.doctor import ERROR, Check, diagnose
 from ..agents.install import list_connections
@@ -50,9 +48,7 @@ DOCTOR_FIELDS = (*Check.__dataclass_fields__, "checks")
 INDEX_FIELDS = ("workspace", "files", "texts", "seconds", "space", "shared", "pushed", "removed")
 
 
-def run_status(
-    context: Context, all_: Annotated[bool, Option(help="Add statistics.")] = False
-) -> Result:
+def run_status(context: Context, all_: Annotated[bool, "Add statistics."] = False) -> Result:
     """Show the workspaces in use and why, what they contain, and what is pending.
 
     \b
@@ -96,11 +92,8 @@ def run_status(
 
 def run_check(
     context: Context,
-    fix: Annotated[
-        bool,
-        Option(help="Fix problems that have one right solution, without losing text."),
-    ] = False,
-    staged: Annotated[bool, Option(help="Check the files that git is about to commit.")] = False,
+    fix: Annotated[bool, "Fix problems that have one right solution, without losing text."] = False,
+    staged: Annotated[bool, "Check the files that git is about to commit."] = False,
 ) -> Result:
     """Find problems in files: bad YAML, secrets, conflict markers, forgotten memories.
 
@@ -169,10 +162,8 @@ def run_doctor(context: Context) -> Result:
 
 def run_index(
     context: Context,
-    rebuild: Annotated[bool, Option(help="Delete the index and build it again.")] = False,
-    sql: Annotated[
-        bool, Option(help="Print the tables of a team's server for its administrator.")
-    ] = False,
+    rebuild: Annotated[bool, "Delete the index and build it again."] = False,
+    sql: Annotated[bool, "Print the tables of a team's server for its administrator."] = False,
 ) -> Result:
     """Read every file and embed every text now, instead of little by little during searches.
 

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from ..api import Context, MemError, UsageError, Workspace, open_existing, open_target
 from ..sync.files import CONFLICT_CODE, install_driver, merge_for_git, share_attributes
@@ -22,11 +22,8 @@ def run_sync(
     remote: Annotated[
         str, Argument(help="Name or address of a git remote. Default: the remote of the branch.")
     ] = "",
-    dry_run: Annotated[bool, Option(help="Only show what would be sent and received.")] = False,
-    accept_rewrite: Annotated[
-        bool,
-        Option(help="Accept a history that was rewritten on the remote."),
-    ] = False,
+    dry_run: Annotated[bool, "Only show what would be sent and received."] = False,
+    accept_rewrite: Annotated[bool, "Accept a history that was rewritten on the remote."] = False,
 ) -> Result:
     """Exchange memories with your other machines through git.
 

@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Option
-
 from ..context import Context
 from ..data import table
 from ..errors import UsageError
@@ -27,12 +25,10 @@ SHORTEST_PATH = 24  # characters of a path that was cut
 
 
 # The filters that several commands have.
-Types = Annotated[list[str], Option(help="Only memories of this type.")]
-Tags = Annotated[list[str], Option(help="Only memories with this tag.")]
-Statuses = Annotated[
-    list[str], Option(help="active (default), superseded, forgotten, faded or all.")
-]
-Conditions = Annotated[list[str], Option(help='Only memories with this property: "rating>=4".')]
+Types = Annotated[list[str], "Only memories of this type."]
+Tags = Annotated[list[str], "Only memories with this tag."]
+Statuses = Annotated[list[str], "active (default), superseded, forgotten, faded or all."]
+Conditions = Annotated[list[str], 'Only memories with this property: "rating>=4".']
 
 
 @dataclass

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from ..api import (
     Context,
@@ -64,16 +64,12 @@ def run_export(
     file: Annotated[
         str, Argument(help="A file, or a new folder for Markdown; default: standard output.")
     ] = "-",
-    format_: Annotated[
-        str, Option(help="jsonl, markdown or okf. Default: from the name of the file.")
-    ] = "",
+    format_: Annotated[str, "jsonl, markdown or okf. Default: from the name of the file."] = "",
     type_: Types = [],
     tag: Tags = [],
-    all_: Annotated[
-        bool, Option(help="Also export conversations and the inbox, which are private.")
-    ] = False,
-    dry_run: Annotated[bool, Option(help="Only show what would be exported.")] = False,
-    force: Annotated[bool, Option(help="Replace an existing file.")] = False,
+    all_: Annotated[bool, "Also export conversations and the inbox, which are private."] = False,
+    dry_run: Annotated[bool, "Only show what would be exported."] = False,
+    force: Annotated[bool, "Replace an existing file."] = False,
 ) -> Result:
     """Export memories, MEMORY.md, the history and daily notes.
 
@@ -217,21 +213,16 @@ def describe_counts(counts: Counter[str]) -> str:
 def run_import(
     context: Context,
     file: Annotated[str, Argument(help="A file or folder; - reads standard input.")],
-    format_: Annotated[
-        str,
-        Option(help="Name of the format, such as csv. Default: mem recognizes it."),
-    ] = "",
+    format_: Annotated[str, "Name of the format, such as csv. Default: mem recognizes it."] = "",
     type_: Types = [],
     tag: Tags = [],
     map_: Annotated[
-        list[str],
-        Option(help="In CSV and JSON: FIELD=NAME, such as text=content,tags=labels."),
+        list[str], "In CSV and JSON: FIELD=NAME, such as text=content,tags=labels."
     ] = [],
     source_: Annotated[
-        str,
-        Option(help=f"Source of the memories: {', '.join(SOURCES)}. Default: inferred."),
+        str, f"Source of the memories: {', '.join(SOURCES)}. Default: inferred."
     ] = "",
-    dry_run: Annotated[bool, Option(help="Only show what would be imported.")] = False,
+    dry_run: Annotated[bool, "Only show what would be imported."] = False,
 ) -> Result:
     """Import memories that `mem export` wrote, or the memories of another tool.
 

@@ -40,12 +40,12 @@ def run_undo(
     number: Annotated[
         int, Argument(help="The number of the command; default: your last command.")
     ] = 0,
-    list_: Annotated[bool, Option(help="List the commands in the undo log.")] = False,
+    list_: Annotated[bool, "List the commands in the undo log."] = False,
     limit: Annotated[
         int | None, Option("-n", "--limit", min=1, help="For --list: show at most this many.")
     ] = None,
-    redo: Annotated[bool, Option(help="Redo the last undone command.")] = False,
-    yes: Annotated[bool, Option(help="Do not ask after a failed command.")] = False,
+    redo: Annotated[bool, "Redo the last undone command."] = False,
+    yes: Annotated[bool, "Do not ask after a failed command."] = False,
 ) -> Result:
     """Revert the last command, or the command with a number.
 
@@ -135,12 +135,12 @@ def list_moved_files(record: Record) -> set[str]:
 
 def run_history(
     context: Context,
-    add: Annotated[str, Option(help="Add this text; - reads it from standard input.")] = "",
+    add: Annotated[str, "Add this text; - reads it from standard input."] = "",
     limit: Annotated[
         int, Option("-n", "--limit", min=1, help="Show at most this many records.")
     ] = 20,
-    since: Annotated[str, Option(help="Only records since this date.")] = "",
-    until: Annotated[str, Option(help="Only records until this date.")] = "",
+    since: Annotated[str, "Only records since this date."] = "",
+    until: Annotated[str, "Only records until this date."] = "",
 ) -> Result:
     """List the log of the workspace, the latest record last, or add a record.
 

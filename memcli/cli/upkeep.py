@@ -25,7 +25,7 @@ PROMOTE_FIELDS = ("id", "path", "text", "memories", "changed", "undo")
 
 def run_tend(
     context: Context,
-    dry_run: Annotated[bool, Option(help="Only show what is pending.")] = False,
+    dry_run: Annotated[bool, "Only show what is pending."] = False,
 ) -> Result:
     """Do the pending maintenance: consolidate conversations, fade and promote memories, update
     MEMORY.md, summarize old episodes.
@@ -60,7 +60,7 @@ def run_tend(
 
 def run_decay(
     context: Context,
-    dry_run: Annotated[bool, Option(help="Only show what has faded.")] = False,
+    dry_run: Annotated[bool, "Only show what has faded."] = False,
     max_fraction: Annotated[
         float | None,
         Option(
@@ -122,11 +122,10 @@ def run_promote(
     context: Context,
     names: Annotated[list[str], Argument(metavar="MEMORY…", help="Ids, paths or titles.")] = [],
     auto: Annotated[
-        bool,
-        Option(help="Promote all confirmed memories that MEMORY.md does not have yet."),
+        bool, "Promote all confirmed memories that MEMORY.md does not have yet."
     ] = False,
-    remove: Annotated[bool, Option(help="Remove the lines of these memories instead.")] = False,
-    dry_run: Annotated[bool, Option(help="Only show what would be changed.")] = False,
+    remove: Annotated[bool, "Remove the lines of these memories instead."] = False,
+    dry_run: Annotated[bool, "Only show what would be changed."] = False,
 ) -> Result:
     """Put memories into MEMORY.md, which agents see at the start of every session.
 

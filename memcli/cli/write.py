@@ -64,22 +64,21 @@ LONGEST_TEXT = 300  # characters of a memory before its purge
 def run_write(
     context: Context,
     text: Annotated[str, Argument(help="The memory; - reads it from standard input.")] = "",
-    type_: Annotated[str, Option(help=f"{', '.join(TYPES)}. Default: mem guesses.")] = "",
-    title: Annotated[str, Option(help="A short name.")] = "",
-    tag: Annotated[list[str], Option(help="A tag; can be repeated.")] = [],
-    key: Annotated[str, Option(help="A slot with one current value, such as staging/port.")] = "",
-    supersedes: Annotated[list[str], Option(help="The memory that this one replaces.")] = [],
-    id_: Annotated[str, Option(help="Update this memory instead of saving a new one.")] = "",
-    path: Annotated[str, Option(help="The file to save it in, below entries/.")] = "",
+    type_: Annotated[str, f"{', '.join(TYPES)}. Default: mem guesses."] = "",
+    title: Annotated[str, "A short name."] = "",
+    tag: Annotated[list[str], "A tag; can be repeated."] = [],
+    key: Annotated[str, "A slot with one current value, such as staging/port."] = "",
+    supersedes: Annotated[list[str], "The memory that this one replaces."] = [],
+    id_: Annotated[str, "Update this memory instead of saving a new one."] = "",
+    path: Annotated[str, "The file to save it in, below entries/."] = "",
     source: Annotated[
-        str,
-        Option(help="user (default at a terminal), observed, or inferred (default in scripts)."),
+        str, "user (default at a terminal), observed, or inferred (default in scripts)."
     ] = "",
-    expires: Annotated[str, Option(help="Date after which it no longer applies.")] = "",
-    pinned: Annotated[bool, Option(help="Never let it fade.")] = False,
-    no_dedup: Annotated[bool, Option(help="Save it even if it repeats another memory.")] = False,
-    redact: Annotated[bool, Option(help="Save it without the secrets.")] = False,
-    allow_secret: Annotated[bool, Option(help="Save it even though it contains a secret.")] = False,
+    expires: Annotated[str, "Date after which it no longer applies."] = "",
+    pinned: Annotated[bool, "Never let it fade."] = False,
+    no_dedup: Annotated[bool, "Save it even if it repeats another memory."] = False,
+    redact: Annotated[bool, "Save it without the secrets."] = False,
+    allow_secret: Annotated[bool, "Save it even though it contains a secret."] = False,
 ) -> Result:
     """Save a memory as a Markdown file.
 
@@ -315,16 +314,13 @@ def move_memory(context: Context, name: str) -> Result:
 def run_forget(
     context: Context,
     names: Annotated[list[str], Argument(metavar="MEMORY…", help="Ids, paths or titles.")] = [],
-    about: Annotated[str, Option(help="Forget every memory that mentions this text.")] = "",
-    reason: Annotated[str, Option(help="Why; stored in the file.")] = "",
+    about: Annotated[str, "Forget every memory that mentions this text."] = "",
+    reason: Annotated[str, "Why; stored in the file."] = "",
     purge: Annotated[
-        bool,
-        Option(
-            help="Delete the file, and its text in MEMORY.md, history, notes and conversations.",
-        ),
+        bool, "Delete the file, and its text in MEMORY.md, history, notes and conversations."
     ] = False,
-    dry_run: Annotated[bool, Option(help="Only show what would be forgotten.")] = False,
-    yes: Annotated[bool, Option(help="Do not ask first.")] = False,
+    dry_run: Annotated[bool, "Only show what would be forgotten."] = False,
+    yes: Annotated[bool, "Do not ask first."] = False,
 ) -> Result:
     """Hide memories from search and agents, or delete them.
 
