@@ -250,7 +250,8 @@ def describe_workspace(
     if pending.questions:
         lines.append(f"  questions  {pending.questions:,} open (mem review)")
     if pending.fading:
-        lines.append(f"  fading     {count_noun(pending.fading, 'memory')} (mem decay{option})")
+        noun = count_noun(pending.fading, "memory")
+        lines.append(f"  fading     {noun} (mem decay --dry-run{option})")
     if numbers.problems:
         lines.append(f"  problems   {numbers.problems:,} (mem check{option})")
     return lines

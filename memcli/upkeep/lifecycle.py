@@ -1,8 +1,8 @@
 """Mark the memories that have faded, and put confirmed memories into MEMORY.md.
 
-A memory fades with its age, and later if it is used or trusted (`compute_retention`). How often
-it was used is known on each machine separately, so a workspace that git carries to other machines
-is only marked by a command that somebody typed.
+A memory fades with its age, and later if it is used or trusted (`compute_retention`). Each machine
+knows how often it was used there, and since when its file has been there. So a workspace that git
+carries to other machines is only marked by a command that somebody typed.
 
 A memory is confirmed if it was said three times, if trust and confidence are at least .75, or if it
 is your own rule or preference. Agents see MEMORY.md at every start.
@@ -30,8 +30,10 @@ from ..formats import (
     find_conflict_line,
     find_promoted_lines,
     format_promoted_line,
+    format_time,
     is_id,
     list_promoted_lines,
+    read_file_time,
     replace_promoted_line,
     strip_comments,
     summarize_texts,
@@ -50,9 +52,7 @@ from ..store import (
     commit_one,
     find_remote,
     find_repository,
-    find_undone_numbers,
     read_file,
-    read_log,
 )
 
 CONFIRMATIONS = 3
@@ -92,31 +92,20 @@ def find_fading(workspace: Workspace) -> list[FadingEntry]:
         return []
     index = open_index(workspace)
     counts = workspace.machine.read_access_counts()
+    written = dict(index.run("select path, mtime from files").fetchall())
     fading = []
     for entry in index.list_managed_entries():
+        if not can_fade(entry) or workspace.is_expired(entry):
+            continue
+        # Nobody could use it here before its file was written, by an import of old memories, a
+        # clone, or a command that brought it back.
+        came_at = format_time(read_file_time(written[entry.path]))
+        recent = entry._replace(updated_at=max(entry.updated_at, came_at))
         count = counts.get(entry.id, 0)
-        retention = compute_retention(entry, workspace.now, count)
-        if retention < FADED and can_fade(entry) and not workspace.is_expired(entry):
+        retention = compute_retention(recent, workspace.now, count)
+        if retention < FADED:
             fading.append(FadingEntry(entry, retention, count))
-    revived = find_revived_paths(workspace) if fading else set()
-    fading = [item for item in fading if item.entry.path not in revived]
     return sorted(fading, key=lambda item: (item.retention, item.entry.id))
-
-
-def find_revived_paths(workspace: Workspace) -> set[str]:
-    """Return the files that somebody restored or imported, as far as the undo log reaches.
-
-    Old memories would fade again in the same night, before anybody could use them.
-    """
-    records = read_log(workspace)
-    undone = find_undone_numbers(records)
-    return {
-        change.path
-        for record in records
-        if record.command in ("restore", "import")
-        or (record.command == "decay" and record.number in undone)
-        for change in record.changes
-    }
 
 
 def check_fraction(workspace: Workspace, fading: Sequence[FadingEntry], limit: float) -> None:

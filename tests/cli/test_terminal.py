@@ -1,6 +1,7 @@
 """Questions, the pager and `mem status` on a terminal."""
 
 import io
+import os
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,7 @@ def test_status_names_the_own_workspace_in_its_hints_and_the_tokens_once(tmp_pat
     folder = tmp_path / "home/.local/share/mem/entries"
     head = "---\nid: mem_01kajd3v7m4kq7tz\ncreated_at: 2026-01-05\n---\n\n"
     (folder / "old.md").write_text(f"{head}An old fact.\n")
+    os.utime(folder / "old.md", (0, 0))
     sessions = tmp_path / "home/.local/state/mem/shown"
     sessions.mkdir()
     (sessions / "a.json").write_text('{"tokens": 300}')
@@ -73,7 +75,7 @@ def test_status_names_the_own_workspace_in_its_hints_and_the_tokens_once(tmp_pat
     assert status.count("mem adds 300 tokens to an agent's session (median)") == 1
     _, _, command = status.partition("fading     1 memory (mem ")
     words = command.partition(")")[0].split()
-    assert "An old fact." in run_mem(tmp_path, *words, "--dry-run", **own)[1]
+    assert "An old fact." in run_mem(tmp_path, *words, **own)[1]
 
 
 def test_lists_fit_on_a_terminal_and_are_whole_in_a_pipe(tmp_path: Path) -> None:

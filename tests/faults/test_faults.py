@@ -95,6 +95,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert run_mem(world, "session", "append", "talk", "-", stdin=TALK).code == 0
     assert run_in_process(world, "config", "set", "compact.keep_tokens", "0").code == 0
     (world / "project/memory/entries/old.md").write_text(OLD)
+    os.utime(world / "project/memory/entries/old.md", (0, 0))
     (world / "project/source.jsonl").write_text(SOURCE)
     tea = (world / "project/memory/entries/tea.md").read_text().partition("id: ")[2].split()[0]
     (world / "project/memory/MEMORY.md").write_text(PAGE.format(tea=tea))

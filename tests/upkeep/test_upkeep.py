@@ -28,7 +28,9 @@ def put_entry(workspace: Workspace, name: str, text: str, **fields: str) -> str:
     """Write an entry as an editor does, and return its id."""
     entry_id = ID.format(f"{len(list(workspace.root.rglob('*.md'))):03}")
     lines = "".join(f"{key}: {value}\n" for key, value in {"id": entry_id, **fields}.items())
-    put(workspace, f"entries/{name}.md", f"---\n{lines}---\n\n{text}\n")
+    file = put(workspace, f"entries/{name}.md", f"---\n{lines}---\n\n{text}\n")
+    if "created_at" in fields:
+        os.utime(file, (0, 0))  # it has been here all the time
     return entry_id
 
 
@@ -54,14 +56,17 @@ def test_what_lasts_does_not_fade(tmp_path: Path) -> None:
     assert list_fading(workspace) == ["A fact.", "A guessed preference."]
 
 
-def test_old_memories_do_not_fade_right_after_their_import(tmp_path: Path) -> None:
+def test_old_memories_do_not_fade_before_anybody_could_use_them_here(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     line = json.dumps({"content": "The ferry leaves from Pico.", "created_at": "2025-03-01"})
     (tmp_path / "old.jsonl").write_text(f"{line}\n")
-    assert run_mem(tmp_path, "import", "old.jsonl")[0] == 0
+    run_mem(tmp_path, "import", "old.jsonl")
+    (path,) = workspace.root.rglob("the-ferry*")
+    shutil.rmtree(workspace.root / ".mem")  # a clone knows no import
+    run_mem(tmp_path, "trust")
     assert list_fading(workspace) == []
-    put_entry(workspace, "fact", "A fact.", created_at="2025-03-01")
-    assert list_fading(workspace) == ["A fact."]
+    os.utime(path, (0, 0))
+    assert list_fading(workspace) == ["The ferry leaves from Pico."]
 
 
 def test_use_delays_fading(tmp_path: Path) -> None:
