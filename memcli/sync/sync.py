@@ -1,8 +1,8 @@
 """Exchange a workspace that is a git repository of its own with other machines.
 
-Commit what changed here, fetch, merge outside of the work tree, push, and move the work tree.
-History is never rewritten. The push comes before the work tree moves, so that two machines which
-sync at the same moment do not merge each other's merges.
+Fetch, commit what changed here, merge outside of the work tree, push, and move the work tree.
+Pushed commits are never rewritten. The push comes before the work tree moves, so that two machines
+which sync at the same moment do not merge each other's merges.
 """
 
 import os
@@ -123,20 +123,26 @@ class Exchange:
         check_contents(self.workspace, self.repository)
         # The lock first restores the files that a killed sync was changing.
         with hold_lock(self.workspace):
+            restore_half_written_files(self.workspace, self.repository)
             prepare_files(self.workspace, self.repository)
         for attempt in range(TRIES):
             if attempt:
                 # A random pause, so that two machines do not meet again in each attempt.
                 time.sleep(self.workspace.context.noise.uniform(0.05, 0.3) * attempt)
-            ours = self.commit()
             if not self.remote:
+                self.commit()
                 self.result.messages.append("there is no remote: mem sync ADDRESS adds one")
                 return
-            self.repository.fetch(self.remote)
-            theirs = self.find_remote_commit()
-            # Before the push, which would send the purged text in our notes and history.
-            if theirs and self.purge_received(theirs):
-                ours = self.commit()
+            try:
+                self.repository.fetch(self.remote)
+                theirs = self.find_remote_commit()
+                # Before the commit, which would have the purged text in our notes and history.
+                if theirs:
+                    self.purge_received(theirs)
+            except MemError:
+                self.commit()
+                raise
+            ours = self.commit(theirs)
             target = self.combine(ours, theirs)
             self.check_names(target)
             try:
@@ -211,29 +217,52 @@ class Exchange:
         """The last commit that this machine and the remote had in common."""
         return f"refs/mem/{self.remote}/{self.branch}"
 
-    def commit(self) -> str:
-        """Commit what changed in the workspace, and return the commit."""
+    def commit(self, theirs: str = "") -> str:
+        """Commit what changed in the workspace, and return the commit.
+
+        `theirs` is the commit of the remote, if it was reached.
+        """
         workspace, repository = self.workspace, self.repository
         # Large files are scanned before the lock is taken, and only again if they change.
         list_pending(workspace, repository)
         with hold_lock(workspace):
             # Deletes what another machine purged.
             commit(workspace, "sync", [])
-            restore_half_written_files(workspace, repository)
             pending, self.result.skipped = list_pending(workspace, repository)
             paths = "".join(f"{path}\0" for path in pending)
             head = repository.find_commit("HEAD")
             tree = self.write_tree(head, paths)
-            if head and repository.find_tree(head) == tree:
+            parents = self.find_parents(head, theirs)
+            if head in parents and repository.find_tree(head) == tree:
                 return head
-            before = head or repository.empty_tree
+            before = parents[0] if parents else repository.empty_tree
             message = build_message(list_items(workspace, repository, before, tree))
-            new = repository.write_commit(tree, [head] if head else [], message)
+            new = repository.write_commit(tree, parents, message)
             # Files that somebody else staged stay staged. `update-ref` fails if HEAD is not `head`.
             repository.run(*UPDATE_INDEX, "--stdin", data=paths)
             repository.run("update-ref", "-m", "mem sync", "HEAD", new, head)
         self.result.committed = message.partition("\n")[0]
         return new
+
+    def find_parents(self, head: str, theirs: str) -> list[str]:
+        """Return the parents of our next commit.
+
+        After a purge elsewhere, that commit replaces those which no remote has: they could have the
+        purged text.
+        """
+        repository = self.repository
+        parents = [head] if head else []
+        if head and theirs:
+            base = repository.find_base(head, theirs)
+            if self.read_purged_ids(theirs) - self.read_purged_ids(base):
+                rows = repository.run("rev-list", "--boundary", head, "--not", "--remotes")
+                # Without rows, a remote has them all.
+                sent = [row[1:] for row in rows.split() if row.startswith("-")]
+                parents = sent or parents
+        return parents
+
+    def read_purged_ids(self, commit: str) -> frozenset[str]:
+        return parse_purged_ids(self.repository.read_file(commit, self.workspace.purged_path))
 
     def write_tree(self, head: str, paths: str, *options: str) -> str:
         """Return the tree of a commit with the files of the workspace at `paths`."""
@@ -245,17 +274,13 @@ class Exchange:
             self.repository.run(*UPDATE_INDEX, *options, "--stdin", data=paths, index=index)
             return self.repository.run("write-tree", index=index).strip()
 
-    def purge_received(self, theirs: str) -> bool:
+    def purge_received(self, theirs: str) -> None:
         """Delete the text of the memories that another machine purged."""
-        text = self.repository.read_file(theirs, self.workspace.purged_path)
-        new_ids = parse_purged_ids(text) - self.workspace.read_purged_ids()
-        if not new_ids:
-            return False
-        index = open_index(self.workspace)
+        new_ids = self.read_purged_ids(theirs) - self.workspace.read_purged_ids()
+        index = open_index(self.workspace, refresh_first=bool(new_ids))
         entries = [entry for entry in map(index.find_by_id, new_ids) if entry is not None]
         if entries:
             purge_entries(index, entries, actor="hook")
-        return bool(entries)
 
     def combine(self, ours: str, theirs: str) -> str:
         """Return a commit with the changes of both sides."""
@@ -432,8 +457,7 @@ class Exchange:
             if is_later and digests & machine.build_digests([text]):
                 options = ("log", "-1", "--diff-filter=A", "--format=%H")
                 added = repository.try_run("--literal-pathspecs", *options, target, "--", item.path)
-                known = repository.read_file(added, workspace.purged_path)
-                if purged_ids <= parse_purged_ids(known):
+                if purged_ids <= self.read_purged_ids(added):
                     machine.remove_purged_digests([text])
                     index.refresh()
 

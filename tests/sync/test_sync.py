@@ -237,13 +237,21 @@ def test_a_purge_deletes_the_text_on_the_other_machine(
     # The other machine has the text in many places, and changes the file itself.
     desktop.mem("note", "Told Jonas: the spare key is under the flower pot.")
     desktop.mem("session", "append", "talk", "The spare key is under the flower pot.")
+    hub.rename(f"{hub}.away")
+    desktop.sync(code=6)  # commits the note
+    os.rename(f"{hub}.away", hub)
     desktop.edit(memory, "spare key", "spare key of the shed")
     desktop.edit(memory, "spare key of the shed", "spare key")
     desktop.mem("write", "The spare key is under the flower pot.", "--source", "user")
     assert laptop.mem("forget", memory, "--purge", "--yes")[0] == 0
     laptop.sync()
+    desktop.mem("note", "Jonas has it. The spare key is under the flower pot.")
     desktop.sync()
     laptop.sync()
+    # Not even in an older commit than the purge of its machine.
+    sent = git(hub, "log", "-p", "--all", "--", "notes")
+    assert "Jonas has it" in sent
+    assert "flower" not in sent
     for machine in (laptop, desktop):
         assert "flower" not in machine.read_all()
         assert "flower pot" not in git(machine.root, "grep", "-h", "Jonas", "HEAD", "--", ".")
