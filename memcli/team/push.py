@@ -63,7 +63,7 @@ def push(workspace: Workspace, progress: Progress | None = None) -> PushResult:
         removed = remove_forgotten(team, index)
         # Another machine of the user may have purged them, and this one has not synced yet.
         purged = {row[0] for row in team.run("select id from purged where owner = current_user")}
-        shared = find_shared_files(index)
+        shared = find_shared_files(index, team.connection.info.user)
         files = {path: file for path, file in shared.items() if file.id not in purged}
         known: dict[str, str] = dict(
             team.run(
@@ -104,7 +104,7 @@ def build_machine_name(workspace: Workspace) -> str:
     return build_digest(f"team {workspace.machine.key}".encode())[:16]
 
 
-def find_shared_files(index: Index) -> dict[str, SharedFile]:
+def find_shared_files(index: Index, role: str) -> dict[str, SharedFile]:
     """Return the memories that the team may read: active, the user's own, and not private.
 
     Their texts have passed the gate, so secrets are masked.
@@ -113,10 +113,10 @@ def find_shared_files(index: Index) -> dict[str, SharedFile]:
     rows = index.run(
         "select path, files.file, entries.id, text, tags, fields from entries"
         " join files using(file) join texts using(file) where status = 'active'"
-        " and owner in ('', ?) and not exists"
+        " and owner in ('', ?, ?) and not exists"
         " (select 1 from problems where problems.file = files.file"
         " and code in ('unread', 'conflict', 'purged'))",
-        (owner,),
+        (owner, role),
     )
     files = {}
     for path, file, entry_id, text, tags, fields in rows:
