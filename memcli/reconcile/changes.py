@@ -59,7 +59,7 @@ class Related:
     id: str
     short_id: str
     text: str
-    relation: str  # replaces, replaced by, contradicts, similar or hides
+    relation: str  # replaces, replaced by, contradicts, similar, hides or same key in PROJECT
     path: str = ""
 
 

@@ -77,6 +77,15 @@ def test_a_key_has_one_active_value_whatever_sets_it(tmp_path: Path, way: str) -
         assert list_active(tmp_path) == ["Port 1."]
 
 
+def test_a_project_may_have_another_value_of_a_key(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "entries/a.md", "---\nkey: door\nproject: zoo\n---\n\nThe lion sleeps.\n")
+    output = mem(tmp_path, "write", "Knock twice.", "--key", "Door", *USER, "--json", "related")
+    (related,) = json.loads(output)["related"]
+    assert (related["relation"], related["text"]) == ("same key in zoo", "The lion sleeps.")
+    assert list_active(tmp_path) == ["Knock twice.", "The lion sleeps."]
+
+
 @pytest.mark.parametrize("way", ["write", "supersedes", "update"])
 def test_a_less_trusted_source_contradicts_and_does_not_replace(tmp_path: Path, way: str) -> None:
     make_workspace(tmp_path)
