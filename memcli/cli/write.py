@@ -105,6 +105,9 @@ def run_write(
         "expires_at": parse_expiry(expires, workspace),
         "pinned": pinned,
     }
+    messages = []
+    if "" < fields["expires_at"] < workspace.stamp:
+        messages.append(f"{expires} is over, so agents will not see it")
     # Writing to the path of a memory updates it, as a file would be overwritten.
     if id_ or (path and not no_dedup and is_existing(workspace, path)):
         changes = {name: value for name, value in {**fields, "source": source}.items() if value}
@@ -122,7 +125,7 @@ def run_write(
             )
         except MemError as error:
             raise add_secret_hint(error) from None
-        return render_outcome(context, outcome, explain_place(workspace))
+        return render_outcome(context, outcome, [*messages, *explain_place(workspace)])
     if not text and not title:
         raise UsageError("the memory has no text", "`mem write -` reads it from standard input")
     draft = Draft(
@@ -141,7 +144,7 @@ def run_write(
     )
     if outcomes[0].error is not None:
         raise add_secret_hint(outcomes[0].error)
-    messages = [*done.messages, *explain_place(workspace)]
+    messages += [*done.messages, *explain_place(workspace)]
     return render_outcome(context, outcomes[0], messages)
 
 
