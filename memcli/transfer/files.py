@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -50,6 +50,7 @@ from ..store import (
     read_daily_settings,
     read_excluded,
     read_file,
+    read_log,
 )
 from .items import (
     HEAD,
@@ -350,6 +351,12 @@ class FilePlanner:
         self.paths: set[str] = set()
         self.folders: set[str] = set()  # of these paths
 
+    @cached_property
+    def imported(self) -> set[tuple[str, str | None]]:
+        """Paths, and texts that imports wrote there."""
+        records = [record for record in read_log(self.workspace) if record.command == "import"]
+        return {(change.path, change.after) for record in records for change in record.changes}
+
     def find_near_forgotten(self, files: Sequence[TransferFile]) -> None:
         """Find the forgotten memory that each of the files to plan next nearly repeats."""
         # Without forgotten memories, nothing needs to be embedded.
@@ -430,7 +437,10 @@ class FilePlanner:
         is_active = entry.status == "active"
         if near is not None and is_active and near.id != entry.id:
             return self.plan_inbox_entry(entry, near)
-        if current is not None or path in self.paths:
+        is_update = current is not None and path not in self.paths and not is_id(entry.id)
+        # Nobody has changed the note here since an earlier import.
+        is_update = is_update and (path, current) in self.imported
+        if path in self.paths or (current is not None and not is_update):
             # Without an id, the path is the identity of a note.
             if path not in self.paths and not is_id(entry.id):
                 raise RejectedError(f"differs from {path} here, which was not changed")
@@ -443,10 +453,10 @@ class FilePlanner:
         text = file.text
         changes: list[Replace | Append] = []
         if is_active:
-            text, changes = self.compare_keys(entry, text)
+            text, changes = self.compare_keys(entry, text, path)
         # Without a date in its text, the date of a memory is the time of its file.
         has_date = read_file_entry(replace(file, modified="")).created_at != format_time(EPOCH)
-        group = ChangeGroup([Replace(path, None, text), *changes])
+        group = ChangeGroup([Replace(path, current if is_update else None, text), *changes])
         return PlannedFile(path, group, "" if has_date else file.modified)
 
     def plan_inbox_entry(self, entry: Entry, near: IndexedEntry) -> PlannedFile | None:
@@ -493,7 +503,9 @@ class FilePlanner:
         )
         return bool(same)
 
-    def compare_keys(self, entry: Entry, text: str) -> tuple[str, list[Replace | Append]]:
+    def compare_keys(
+        self, entry: Entry, text: str, path: str
+    ) -> tuple[str, list[Replace | Append]]:
         """Let the later of two values of a key replace the earlier value.
 
         A value that is trusted more is not replaced. Then both stay active, as a conflict.
@@ -501,6 +513,8 @@ class FilePlanner:
         changes: list[Replace | Append] = []
         fields: dict[str, Any] = {}
         for other in find_same_key(self.index, entry.key, entry.project, entry.owner):
+            if other.path == path:
+                continue
             is_later = entry.updated_at >= other.updated_at
             if is_later and can_replace(entry.trust, other.trust):
                 changes += supersede(self.workspace, other, entry.id, entry.summary)

@@ -86,6 +86,17 @@ def test_a_changed_memory_stays_and_a_free_name_is_found(workspace: Workspace) -
     assert "elm" in (workspace.root / "entries/a-4kq7ty.md").read_text()
 
 
+def test_a_changed_note_replaces_only_what_an_import_wrote(workspace: Workspace) -> None:
+    path = "entries/rb/dns.md"
+    notes = [TransferFile(path, "entry", f"---\nkey: dns\n---\nCheck {name}.\n") for name in "abc"]
+    import_files(workspace, notes[0])
+    assert import_files(workspace, notes[1]).imported == {"entry": 1}
+    assert (workspace.root / path).read_text() == notes[1].text
+    (workspace.root / path).write_text("Mine.\n")
+    assert import_files(workspace, notes[2]).rejected
+    assert (workspace.root / path).read_text() == "Mine.\n"
+
+
 def test_history_and_notes_gain_what_is_missing(workspace: Workspace) -> None:
     note = workspace.root / "notes/2026-11-01.md"
     note.parent.mkdir()
