@@ -178,6 +178,7 @@ def import_source(
     batch: list[Item] = []
     size = 0  # in characters
     is_empty = True
+    left_out = 0
     with source.stream or nullcontext():
         name, items = find_format(source, format_name)
         importer = Importer(workspace, ImportResult(name), is_dry_run=is_dry_run)
@@ -185,6 +186,7 @@ def import_source(
             is_empty = False
             source.report_progress()
             if not is_chosen(item, selection):
+                left_out += 1
                 continue
             if isinstance(item.content, BadItem):
                 importer.reject(item.place, item.content.reason)
@@ -201,7 +203,11 @@ def import_source(
     if source.on_progress:
         source.on_progress(1, 1)
     result = importer.result
-    # With --type or --tag, an import may choose nothing from a source that has memories.
+    if left_out:
+        names = ", ".join([*selection.types, *selection.tags])
+        result.messages.append(
+            f"{count_noun(left_out, 'item')} left out: --type and --tag import only {names}"
+        )
     if is_empty:
         result.messages.append(f"{source.name} has no memories")
     # A file reports its encoding each time it is opened.
