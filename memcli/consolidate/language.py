@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..data import compiled as compiled
 from ..data import expression as expression
-from ..data import pattern, words
+from ..data import pattern as pattern
+from ..data import words
 from ..formats import CONTEXT, FULL_STOP, split_words
 
 if TYPE_CHECKING:

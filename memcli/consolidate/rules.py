@@ -32,6 +32,7 @@ from .language import (
     is_positive,
     is_statement,
     match_start,
+    pattern,
     search_pattern,
     split_opening,
 )
@@ -116,7 +117,11 @@ def remove_last(statements: dict[str, Statement], last_id: str, new: Statement) 
 
 def is_replaced(old: Statement, new: Statement) -> bool:
     """Return whether a new statement withdraws or corrects an older one."""
-    shared = find_content(old.text) & find_content(new.text)
+    said = find_content(old.text)
+    if new.kind == "forget" and not search_pattern("over", new.text):
+        # "We no longer deploy on Fridays, we deploy on Tuesdays" outlives "we deploy on Fridays".
+        said = find_content(pattern("statements.toml", "over").sub("", old.text)) or said
+    shared = said & find_content(new.text)
     if new.kind == "forget":
         return len(shared) * 2 > len(find_content(new.text))
     wrong, text = new.corrects.casefold(), old.text.casefold()

@@ -403,7 +403,8 @@ def forget_described(
     said_at = format_time(moment) if moment else ""
     entries = [
         entry
-        for entry in index.list_entries("status in ('active', 'faded')")
+        # Also superseded ones: the value that replaced "we deploy on Fridays" is not meant by it.
+        for entry in index.list_entries("status <> 'forgotten'")
         if entry.project in ("", project or workspace.project)
         # A memory from after the request is not meant.
         and (not said_at or entry.updated_at <= said_at)
@@ -418,7 +419,8 @@ def forget_described(
             done.candidates = [build_related(index, entry, "similar") for entry in meant]
             return done
     # "Forget what I said about the blue door" names a subject, so a person has to choose.
-    others = [entry for entry in find_about(index, entries, text) if entry not in meant]
+    current = [entry for entry in entries if entry.status != "superseded" and entry not in meant]
+    others = find_about(index, current, text)
     done.candidates = [build_related(index, entry, "similar") for entry in others[:MOST_DESCRIBED]]
     if len(meant) > MOST_DESCRIBED or dry_run:
         done.candidates += [build_related(index, entry, "similar") for entry in meant]

@@ -273,6 +273,11 @@ def test_a_later_statement_withdraws_an_earlier_one() -> None:
         "user: sorry, the staging port is 81, not 80",
     )
     assert [item.text for item in corrected] == ["The staging port is 81, not 80."]
+    for change in ("we no longer use npm5, it is pnpm", "we moved from npm5 to pnpm"):
+        kept = read(
+            f"user: remember that {change}", "assistant: Ok.", "user: forget that we use npm5"
+        )
+        assert [item.kind for item in kept] == ["request", "forget"]
 
 
 @pytest.mark.parametrize(

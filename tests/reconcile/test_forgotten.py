@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memcli import api
 from memcli.formats.entry import Entry, format_entry
 from memcli.index.index import open_index
 from memcli.reconcile.admit import write_memories
@@ -280,3 +281,13 @@ def test_reading_by_id_knows_what_git_and_undo_forgot_and_restored(tmp_path: Pat
         ferry.unlink()
         ferry.write_text(after)
         assert (text in run_mem(tmp_path, "read", "al")[1]) == (after == active), before
+
+
+def test_a_replaced_value_is_forgotten_and_the_current_one_stays(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    old = api.write(workspace, "We deploy on Fridays.", source="user")
+    current = "We no longer deploy on Fridays, we deploy on Tuesdays now."
+    api.write(workspace, current, source="user", supersedes=[old.id])
+    done = forget_described(open_again(workspace), "We deploy on Fridays.")
+    assert [outcome.text for outcome in done.outcomes] == [old.text]
+    assert [item.text for item in done.candidates] == [current]
