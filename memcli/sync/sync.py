@@ -417,6 +417,9 @@ class Exchange:
             result.sent = list_items(workspace, repository, theirs or repository.empty_tree, target)
         if target != ours:
             result.received = list_items(workspace, repository, ours, target)
+        # The merge added a copy of a conflicting memory, which neither side had as a file.
+        copies = [item for item in result.received if item.action == "added"]
+        result.sent = [item for item in result.sent if item not in copies]
         groups = []
         for path, changes in find_circles(index):
             groups.append(ChangeGroup([edit_file(workspace, path, changes)]))

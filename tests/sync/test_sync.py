@@ -189,7 +189,7 @@ def test_a_key_and_a_sentence_with_two_values_are_questions(
     for machine, place in ((laptop, "Oslo"), (desktop, "Rome")):
         machine.edit(office, "Porto", place)
     laptop.sync()
-    desktop.sync(code=3)
+    assert desktop.sync(code=3).count("\tThe shop is in Oslo.") == 1  # the copy
     assert '"kind": "conflict"' in desktop.mem("review", "--json")[1]
 
 
