@@ -135,7 +135,10 @@ def run_ls(
             marks += f"from {other} · "
         elif index.workspace.is_own and len(workspaces) > 1:
             marks += "your own · "
-        lines.append(f"{entry.summary}  ({entry.type} · {marks}{day} · {short_id})")
+        # The path, which is the id of a note, has its title.
+        is_titled = entry.id != entry.path and entry.title not in entry.summary
+        title = f"{entry.title}: " if is_titled else ""
+        lines.append(f"{title}{entry.summary}  ({entry.type} · {marks}{day} · {short_id})")
         root = str(index.workspace.root)
         item = {"text": entry.summary, "short_id": short_id, "workspace": root}
         items.append(entry._asdict() | item)
