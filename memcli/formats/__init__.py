@@ -91,6 +91,7 @@ if TYPE_CHECKING:
         split_lines,
     )
     from .text import (
+        BLOCK_ID,
         BYTES_PER_TOKEN,
         CONTROL,
         FULL_STOP,
@@ -157,7 +158,7 @@ __getattr__ = import_lazily(
             "read_message split_history split_lines"
         ),
         "text": (
-            "BYTES_PER_TOKEN CONTROL FULL_STOP HIDDEN_MARK LIST_MARK Passage "
+            "BLOCK_ID BYTES_PER_TOKEN CONTROL FULL_STOP HIDDEN_MARK LIST_MARK Passage "
             "PassageFinder Problem SENTENCE_END SHORT SUMMARY_LENGTH WORD "
             "build_digest build_keyed_digest build_text_digest build_words_digest "
             "count_noun count_tokens cut_middle decode find_conflict_line "

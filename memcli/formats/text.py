@@ -43,6 +43,8 @@ FULL_STOP = (
 SENTENCE_END = re.compile(
     rf"\s(?:(?<=[!?。！？]\s)|(?<=\n)|(?<={FULL_STOP}\s)(?!\s*[a-zß-ÿα-ωа-я]))\s*"
 )
+# The id of a passage in Obsidian, ` ^fees` at the end of a line. The powers in `2 ^16` stay.
+BLOCK_ID = r"(?<!\S)\^(?=[\d-]*[A-Za-z])[\w-]+[ \t]*(?![^\n])"
 # Marks may be nested: > 1. ## Title. A line of tags (tags: #tree #garden) is nothing but a mark.
 LIST_MARK = re.compile(
     r"(?:#{1,6}\s+|>\s*|[-*+]\s+|\d+[.)]\s+|\[!\w+\][-+]?\s*)*(?:(?:[Tt]ags:\s*)?(?:#[^\s#,]+[\s,]*)+$)?"

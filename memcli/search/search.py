@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..errors import UnavailableError, UsageError
 from ..formats import (
+    BLOCK_ID,
     LIST_MARK,
     SENTENCE_END,
     SUMMARY_LENGTH,
@@ -32,11 +33,8 @@ MOST_CANDIDATES = 5000
 # Conversations are shown only if no memory is this relevant.
 GOOD_ANSWER = 0.5
 TALK_SHARE = 0.75  # of the relevance of the best memory, that a conversation has at least
-# `![A chart](chart.png)`, `![[chart.png]]`, and of Obsidian the mark of a footnote, `[^1]`, and the
-# id of a passage, ` ^fees`. The powers in `2 ^16` stay.
-MARKUP = re.compile(
-    r"!\[[^\]]*\]\([^)]*\)|!\[\[[^\]]*\]\]|\[\^\d+\]:?|(?<!\S)\^(?=[\d-]*[A-Za-z])[\w-]+$"
-)
+# `![A chart](chart.png)`, `![[chart.png]]`, and of Obsidian the mark of a footnote, `[^1]`
+MARKUP = re.compile(rf"!\[[^\]]*\]\([^)]*\)|!\[\[[^\]]*\]\]|\[\^\d+\]:?|{BLOCK_ID}")
 # `[[Ana Silva]]`, `[[people/ana|Ana]]`
 LINK = re.compile(r"\[\[([^\]|]+\|)?([^\]]+)\]\]")
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from ..errors import MemError
-from ..formats import build_digest, build_slug, fold_name
+from ..formats import BLOCK_ID, build_digest, build_slug, fold_name
 from ..index import Index, IndexedEntry, open_index
 from ..search.names import NamedFile, find_named, get_named
 from ..store import Record, Workspace, find_log_folder, read_file, read_record
@@ -59,11 +59,9 @@ union all select path from names join files using(file) where name = ?
 """
 # "[[Oak#Leaves|the oak]]", "[[#Leaves]]" and "![[tree.png|300]]"
 WIKI_LINK = re.compile(r"(!?)\[\[([^\[\]|#\n]*)(?:#([^\[\]|\n]*))?(?:\|([^\[\]\n]*))?\]\]")
-# "<!-- mem:keep -->", the ids of promoted lines, and in Obsidian "%% for me %%" and the id of a
-# block, " ^penalties" at the end of a line. Comments may span lines, hence DOTALL.
-COMMENT = re.compile(
-    r"<!--.*?-->|(?<!\S)%%.*?%%(?!\S)|(?<!\S)\^(?=[\d-]*[A-Za-z])[\w-]+[ \t]*(?![^\n])", re.DOTALL
-)
+# "<!-- mem:keep -->", the ids of promoted lines, and in Obsidian "%% for me %%". Comments may span
+# lines, hence DOTALL.
+COMMENT = re.compile(rf"<!--.*?-->|(?<!\S)%%.*?%%(?!\S)|{BLOCK_ID}", re.DOTALL)
 # "[^1]: The text of a footnote", with more lines that are indented
 FOOTNOTE = re.compile(r"\[(\^[^\]\s]+)\]:[ \t]*(?:\n[ \t]+)?([^\n]*(?:\n+[ \t]+[^\s][^\n]*)*)")
 # "[^1][^2]" is also a link with the text "^1", unless there is something between them.
