@@ -261,10 +261,9 @@ class Entry:
 
 def read_id(text: str) -> str:
     """Return the id in a file, or an empty string."""
-    try:
-        return str(frontmatter.parse(text).fields.get("id", ""))
-    except frontmatter.FrontmatterError:
-        return ""
+    fields = {name.lower(): value for name, value in read_document(text).fields.items()}
+    names = ("id", *FIELDS["id"].spellings)
+    return next((str(fields[name]) for name in names if fields.get(name) not in (None, "")), "")
 
 
 def read_entry(

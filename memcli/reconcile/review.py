@@ -13,7 +13,7 @@ from ..formats import (
     SUMMARY_LENGTH,
     build_digest,
     build_id,
-    edit_entry,
+    frontmatter,
     get_body,
     shorten,
     summarize_texts,
@@ -118,7 +118,7 @@ def build_pair_question(index: Index, kind: str, pair: Pair) -> Question:
     # Two machines can give a property of a note two values.
     if older == newer or is_sync_copy(*pair):
         own_fields = dict.fromkeys(OWN_FIELDS)
-        older, newer = (edit_entry(text, own_fields).splitlines() for text in texts)
+        older, newer = (frontmatter.edit(text, own_fields).splitlines() for text in texts)
     # `-` is a line of the older memory, and `+` one of the newer. `@@` is a place.
     lines = list(unified_diff(older, newer, n=0, lineterm=""))[2:]
     lines = [line for line in lines if line[:1] != "@" and line[1:].strip()]

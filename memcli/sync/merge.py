@@ -34,6 +34,7 @@ from ..formats import (
     merge_lines,
     merge_sequences,
     parse_event,
+    read_id,
     shorten,
     split_words,
 )
@@ -72,7 +73,7 @@ class Version(NamedTuple):
 
     @property
     def id(self) -> str:
-        return str(self.fields.get("id", ""))
+        return read_id(self.text)
 
     @property
     def order(self) -> tuple[str, str, str]:

@@ -890,6 +890,7 @@ def list_pears(vault: Path) -> dict[str, str]:
         ("ba", "Ripe on day {}.\n", "newer", 1),
         ("ba", HEADER + "ripe: {}\n---\nPears.\n", "older", 0),
         ("ab", HEADER + "ripe: {}\n---\nPears.\n", "note", 1),
+        ("ba", "---\nuuid: 4f1c\nripe: {}\n---\nPears.\n", "newer", 1),
     ],
 )
 def test_an_answer_changes_only_the_value_and_deletes_the_copy(
