@@ -48,37 +48,33 @@ class Context(NamedTuple):
         """The current time, in UTC."""
         return self.read_clock()
 
-    def find_home_folder(self, variable: str, default: str) -> Path | None:
-        """Return an XDG folder of the user, or None without a home."""
+    def find_home_folder(self, variable: str, default: str, *names: str) -> Path | None:
+        """Return a path in an XDG folder of the user, or None without a home."""
         chosen = self.environment.get(variable, "")
         if chosen.startswith("/"):
-            return Path(chosen)
+            return Path(chosen, *names)
         home = self.environment.get("HOME", "")
-        return Path(home) / default if home.startswith("/") else None
+        return Path(home, default, *names) if home.startswith("/") else None
 
     @property
     def state_folder(self) -> Path | None:
         """Where mem stores what belongs to this machine: trust, keys, digests of purged texts."""
-        base = self.find_home_folder("XDG_STATE_HOME", ".local/state")
-        return base / "mem" if base else None
+        return self.find_home_folder("XDG_STATE_HOME", ".local/state", "mem")
 
     @property
     def data_folder(self) -> Path | None:
         """The user's own workspace."""
-        base = self.find_home_folder("XDG_DATA_HOME", ".local/share")
-        return base / "mem" if base else None
+        return self.find_home_folder("XDG_DATA_HOME", ".local/share", "mem")
 
     @property
     def config_file(self) -> Path | None:
         """The user's own settings."""
-        base = self.find_home_folder("XDG_CONFIG_HOME", ".config")
-        return base / "mem" / "config.yaml" if base else None
+        return self.find_home_folder("XDG_CONFIG_HOME", ".config", "mem", "config.yaml")
 
     @property
     def cache_folder(self) -> Path | None:
         """Where mem stores prepared copies of the model."""
-        base = self.find_home_folder("XDG_CACHE_HOME", ".cache")
-        return base / "mem" if base else None
+        return self.find_home_folder("XDG_CACHE_HOME", ".cache", "mem")
 
 
 def build_process_context() -> Context:

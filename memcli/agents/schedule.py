@@ -246,11 +246,11 @@ def change_timer(workspace: Workspace, program: Sequence[str] = ()) -> Installat
 
 def find_unit(workspace: Workspace, kind: str) -> Path:
     """Return the file of a unit that tends a workspace."""
-    base = workspace.context.find_home_folder("XDG_CONFIG_HOME", ".config")
-    if base is None:
+    folder = workspace.context.find_home_folder("XDG_CONFIG_HOME", ".config", "systemd", "user")
+    if folder is None:
         raise NotFoundError("no HOME, so there are no units of systemd", "set HOME")
     digest = build_digest(str(workspace.root).encode("utf-8", "surrogateescape"))
-    return base / "systemd" / "user" / f"mem-tend-{digest[:8]}.{kind}"
+    return folder / f"mem-tend-{digest[:8]}.{kind}"
 
 
 def run_systemctl(workspace: Workspace, *words: str) -> str:

@@ -71,8 +71,8 @@ def find_folder(context: Context, agent: Agent) -> Path:
         return Path(chosen)
     folder = context.find_home_folder("", agent.folder)
     if agent.folder.startswith(".config/"):
-        base = context.find_home_folder("XDG_CONFIG_HOME", ".config")
-        folder = base / agent.folder.removeprefix(".config/") if base else None
+        name = agent.folder.removeprefix(".config/")
+        folder = context.find_home_folder("XDG_CONFIG_HOME", ".config", name)
     if folder is None:
         raise NotFoundError("no HOME, so there are no settings of an agent", "set HOME")
     return folder

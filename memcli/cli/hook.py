@@ -216,7 +216,7 @@ def can_have_workspace(environment: Mapping[str, str], data: bytes) -> bool:
         return True
     # A look at some paths takes microseconds. Without a workspace, the hook ends here.
     own = find_home_folder(environment, "XDG_DATA_HOME", ".local/share")
-    if own and os.path.exists(f"{own}/mem/mem.yaml"):
+    if own and os.path.exists(f"{own}/mem.yaml"):
         return True
     # Some agents start hooks in their own folder, others leave out the folder in the event.
     for folder in (read_folder(data), os.getcwd()):
@@ -254,12 +254,12 @@ def list_parents(folder: str) -> Iterator[str]:
 
 def find_state_folder(environment: Mapping[str, str]) -> str:
     """Return the folder with the records of sessions, or an empty string without a home."""
-    base = find_home_folder(environment, "XDG_STATE_HOME", ".local/state")
-    return f"{base}/mem" if base else ""
+    return find_home_folder(environment, "XDG_STATE_HOME", ".local/state")
 
 
 def find_home_folder(environment: Mapping[str, str], variable: str, default: str) -> str:
+    """Return the folder of mem in an XDG folder, or an empty string without a home."""
     chosen, home = environment.get(variable, ""), environment.get("HOME", "")
     if chosen.startswith("/"):
-        return chosen
-    return f"{home}/{default}" if home.startswith("/") else ""
+        return f"{chosen}/mem"
+    return f"{home}/{default}/mem" if home.startswith("/") else ""
