@@ -428,5 +428,11 @@ def merge_for_git(
             break
     before = read_text(base) or None  # git has an empty file if there was none
     merged = merge_file(kind, name, before, read_text(ours), read_text(theirs), size)
-    write_atomically(ours, encode(merged.text or ""))
+    text = merged.text or ""
+    # This is how `git merge` passes the name of the branch.
+    branches = [name for key, name in context.environment.items() if key.startswith("GITHEAD_")]
+    if len(branches) == 1:
+        text = text.replace(f"{'<' * size} ours\n", f"{'<' * size} HEAD\n")
+        text = text.replace(f"{'>' * size} theirs\n", f"{'>' * size} {branches[0]}\n")
+    write_atomically(ours, encode(text))
     return merged.conflict

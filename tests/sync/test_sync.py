@@ -1080,6 +1080,15 @@ def test_git_merges_a_shared_memory_with_the_driver(
     git(shop, "merge", "-q", "--no-edit", "work")
     assert "tags: [b, a]" in entry.read_text() or "tags: [a, b]" in entry.read_text()
     assert "strength: 4" in entry.read_text()
+    entry.write_text(entry.read_text().replace("6543", "8765"))
+    git(shop, "commit", "-qam", "Four")
+    git(shop, "switch", "-qc", "again", "HEAD~1")
+    entry.write_text(text.replace("6543", "7654"))
+    git(shop, "commit", "-qam", "Five")
+    merge = ["git", "merge", "-q", "main"]
+    assert subprocess.run(merge, cwd=shop, capture_output=True, check=False).returncode
+    assert "<<<<<<< HEAD" in entry.read_text() and ">>>>>>> main" in entry.read_text()
+    git(shop, "merge", "--abort")
     # Without the program, git marks the conflict instead of dropping a side.
     git(
         shop,
@@ -1087,12 +1096,7 @@ def test_git_merges_a_shared_memory_with_the_driver(
         "merge.mem.driver",
         git(shop, "config", "merge.mem.driver").strip().replace("memcli", "gone"),
     )
-    git(shop, "switch", "-qc", "again", "HEAD~1")
-    entry.write_text(text.replace("6543", "7654"))
-    git(shop, "commit", "-qam", "Four")
-    assert subprocess.run(
-        ["git", "merge", "-q", "main"], cwd=shop, capture_output=True, check=False
-    ).returncode
+    assert subprocess.run(merge, cwd=shop, capture_output=True, check=False).returncode
     assert "<<<<<<< ours" in entry.read_text()
 
 
