@@ -36,7 +36,7 @@ from ..index import (
     open_index,
     remove_leftovers,
 )
-from ..search.names import get_entry
+from ..search.names import compile_words, get_entry
 from ..store import (
     Append,
     ChangeGroup,
@@ -522,12 +522,12 @@ def get_mentions(workspace: Workspace, text: str) -> list[IndexedEntry]:
     Notes of a vault are forgotten only by name.
     """
     index = open_index(workspace)
-    wanted = text.casefold()
+    wanted = compile_words(text.casefold())
     # Not the frontmatter: everything mentions `type: fact`.
     entries = [
         entry
         for entry in index.list_managed_entries()
-        if wanted in f"{entry.title}\n{get_body(index.read_text(entry.path) or '')}".casefold()
+        if wanted.search(f"{entry.title}\n{get_body(index.read_text(entry.path) or '')}".casefold())
     ]
     if not entries:
         hint = "name a note of the vault to forget it" if workspace.is_vault else ""

@@ -14,7 +14,15 @@ from typing import Any, NamedTuple
 
 from ..errors import NotFoundError, RejectedError, UsageError
 from ..formats import fold_name, shorten
-from ..index import Filter, Index, IndexedEntry, build_sql, open_index, read_ignored_patterns
+from ..index import (
+    UNSPACED,
+    Filter,
+    Index,
+    IndexedEntry,
+    build_sql,
+    open_index,
+    read_ignored_patterns,
+)
 from ..store import APP_SETTINGS, UNKNOWN, Workspace, is_ignored, read_file
 
 ID_PART = re.compile(r"(?:mem_)?[0-9a-z]{6,16}|mem_[0-9a-z]+")
@@ -177,7 +185,7 @@ def find_by_name(index: Index, name: str) -> NamedFile | None:
 
 
 def find_by_part(index: Index, name: str) -> NamedFile | None:
-    """Find a part of an id, path, title or alias, or a path without `.md`."""
+    """Find a part of an id, words of a path, title or alias, or a path without `.md`."""
     page = find_by_path(index, f"{name}.md")
     part = fold_name(name).removesuffix(".md")
     if page is not None or len(part.encode("utf-8", "replace")) < SHORTEST_PART:
@@ -189,7 +197,25 @@ def find_by_part(index: Index, name: str) -> NamedFile | None:
         " or file in (select file from names where instr(replace(name, '-', ' '), ?) > 0)",
         (part, spaced, spaced),
     )
+    words = compile_words(spaced)
+    entries = [
+        entry
+        for entry in entries
+        if part in entry.id
+        or words.search(
+            fold_name(" ".join([entry.path, entry.title, *entry.aliases])).replace("-", " ")
+        )
+    ]
     return choose_entry(index, name, entries)
+
+
+def compile_words(text: str) -> re.Pattern[str]:
+    """Return a pattern for words, of which the last may be only a beginning.
+
+    "ports" is in "ports.md" and "open_ports", but not in "exports".
+    """
+    is_spaced = text[0].isalnum() and not re.match(UNSPACED, text)
+    return re.compile((r"(?<![^\W_])" if is_spaced else "") + re.escape(text))
 
 
 def choose_entry(index: Index, name: str, entries: Sequence[IndexedEntry]) -> NamedFile | None:

@@ -12,7 +12,7 @@ from memcli.formats.entry import Entry, format_entry
 from memcli.index.index import open_index
 from memcli.reconcile.admit import write_memories
 from memcli.reconcile.changes import Draft, delete_inbox, list_inbox
-from memcli.reconcile.forgetting import forget, forget_described
+from memcli.reconcile.forgetting import forget, forget_described, get_mentions
 from memcli.store.sessions import append_events
 from memcli.store.workspace import Workspace
 from memcli.store.writer import Append, ChangeGroup, commit
@@ -291,3 +291,11 @@ def test_a_replaced_value_is_forgotten_and_the_current_one_stays(tmp_path: Path)
     done = forget_described(open_again(workspace), "We deploy on Fridays.")
     assert [outcome.text for outcome in done.outcomes] == [old.text]
     assert [item.text for item in done.candidates] == [current]
+
+
+def test_forget_about_means_words(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    texts = ["Never use default exports.", "The ports are in ops_ports.md.", "数据库端口是5433。"]
+    write_memories(workspace, [Draft(text, source="user") for text in texts])
+    for about, wanted in (("port", texts[1]), ("端口", texts[2])):
+        assert [item.summary for item in get_mentions(open_again(workspace), about)] == [wanted]
