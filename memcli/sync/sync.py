@@ -247,14 +247,13 @@ class Exchange:
     def find_parents(self, head: str, theirs: str) -> list[str]:
         """Return the parents of our next commit.
 
-        After a purge elsewhere, that commit replaces those which no remote has: they could have the
-        purged text.
+        After a purge, that commit replaces those which no remote has: they could have the text.
         """
         repository = self.repository
         parents = [head] if head else []
         if head and theirs:
             base = repository.find_base(head, theirs)
-            if self.read_purged_ids(theirs) - self.read_purged_ids(base):
+            if self.workspace.read_purged_ids() - self.read_purged_ids(base):
                 rows = repository.run("rev-list", "--boundary", head, "--not", "--remotes")
                 # Without rows, a remote has them all.
                 sent = [row[1:] for row in rows.split() if row.startswith("-")]

@@ -237,8 +237,10 @@ def test_a_purge_deletes_the_text_on_the_other_machine(
     # The other machine has the text in many places, and changes the file itself.
     desktop.mem("note", "Told Jonas: the spare key is under the flower pot.")
     desktop.mem("session", "append", "talk", "The spare key is under the flower pot.")
+    laptop.mem("note", "Told Ines: the spare key is under the flower pot.")
     hub.rename(f"{hub}.away")
-    desktop.sync(code=6)  # commits the note
+    for machine in (laptop, desktop):
+        machine.sync(code=6)  # commits the note
     os.rename(f"{hub}.away", hub)
     desktop.edit(memory, "spare key", "spare key of the shed")
     desktop.edit(memory, "spare key of the shed", "spare key")
