@@ -64,7 +64,8 @@ def load_tools() -> dict[str, Tool]:
 
 
 TOOLS = load_tools()
-CallTool = Callable[[str, dict[str, Any]], tuple[str, bool]]
+JsonObject = dict[str, Any]
+CallTool = Callable[[str, JsonObject], tuple[str, bool]]
 """Calls a tool and returns its text, and whether it failed."""
 
 
@@ -73,7 +74,7 @@ def serve(
 ) -> None:
     """Answer requests until the client closes standard input."""
 
-    def answer(message: Any) -> dict[str, Any] | None:
+    def answer(message: Any) -> JsonObject | None:
         return answer_message(message, call_tool, read_resource)
 
     while line := stdin.readline(LARGEST + 1):
@@ -102,7 +103,7 @@ def serve(
 
 def answer_message(
     message: Any, call_tool: CallTool, read_resource: Callable[[str], str]
-) -> dict[str, Any] | None:
+) -> JsonObject | None:
     """Return the answer to a request, or None for a notification."""
     if not isinstance(message, dict):
         return build_error(None, INVALID_REQUEST, "a message is a JSON object")
@@ -127,10 +128,10 @@ def answer_message(
 
 def answer_request(
     method: str,
-    parameters: dict[str, Any],
+    parameters: JsonObject,
     call_tool: CallTool,
     read_resource: Callable[[str], str],
-) -> dict[str, Any]:
+) -> JsonObject:
     if method == "initialize":
         wanted = parameters.get("protocolVersion")
         return {
@@ -174,14 +175,14 @@ def answer_request(
     raise ProtocolError(UNKNOWN_METHOD, f"unknown method {method!r}")
 
 
-def build_error(message_id: Any, code: int, message: str) -> dict[str, Any]:
+def build_error(message_id: Any, code: int, message: str) -> JsonObject:
     return {"jsonrpc": "2.0", "id": message_id, "error": {"code": code, "message": message}}
 
 
-def describe_tool(name: str, tool: Tool) -> dict[str, Any]:
-    properties: dict[str, Any] = {}
+def describe_tool(name: str, tool: Tool) -> JsonObject:
+    properties: JsonObject = {}
     for parameter_name, parameter in tool.parameters.items():
-        schema: dict[str, Any] = {"type": parameter.type, "description": parameter.description}
+        schema: JsonObject = {"type": parameter.type, "description": parameter.description}
         if parameter.type == "array":
             schema["items"] = {"type": "string"}
         properties[parameter_name] = schema

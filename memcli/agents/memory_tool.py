@@ -19,8 +19,11 @@ ROOT = "/memories"
 MOST_LISTED = 1000  # names in the view of a folder
 SHOWN_AROUND = 2  # lines before and after a change
 
+Call = Mapping[str, Any]
+"""What a model passes to the tool."""
 
-def answer(workspace: Workspace, call: Mapping[str, Any]) -> str:
+
+def answer(workspace: Workspace, call: Call) -> str:
     """Carry out a command and return the reply. If it fails, a MemError has the reply."""
     name = call.get("command")
     if not isinstance(name, str) or name not in COMMANDS:
@@ -28,7 +31,7 @@ def answer(workspace: Workspace, call: Mapping[str, Any]) -> str:
     return COMMANDS[name](workspace, call)
 
 
-def get_text(call: Mapping[str, Any], name: str) -> str:
+def get_text(call: Call, name: str) -> str:
     value = call.get(name)
     if not isinstance(value, str):
         raise UsageError(f"Missing or invalid `{name}` parameter: it should be a text.")
@@ -71,7 +74,7 @@ def number_lines(lines: Sequence[str], first: int, last: int) -> str:
     return "\n".join(f"{number:>6}\t{lines[number - 1]}" for number in range(first, last + 1))
 
 
-def view(workspace: Workspace, call: Mapping[str, Any]) -> str:
+def view(workspace: Workspace, call: Call) -> str:
     name = get_text(call, "path")
     path = find_path(workspace, name)
     files = list_files(workspace, path)
@@ -84,7 +87,7 @@ def view(workspace: Workspace, call: Mapping[str, Any]) -> str:
     return f"Here's the content of {name} with line numbers:\n{numbered}"
 
 
-def get_range(call: Mapping[str, Any]) -> tuple[int, int]:
+def get_range(call: Call) -> tuple[int, int]:
     """Return the numbers of the first and the last line to view; -1 is the end of the file."""
     numbers = call.get("view_range")
     if numbers is None:
@@ -118,7 +121,7 @@ def view_folder(workspace: Workspace, name: str, folder: str, files: Sequence[st
     return "\n".join([head, *lines])
 
 
-def create(workspace: Workspace, call: Mapping[str, Any]) -> str:
+def create(workspace: Workspace, call: Call) -> str:
     name, text = get_text(call, "path"), get_text(call, "file_text")
     path = f"{find_path(workspace, name)}.md"
     inner = path.removeprefix(workspace.entries_folder)
@@ -163,7 +166,7 @@ def edit_file(workspace: Workspace, name: str, change: Callable[[str], str]) -> 
     return after
 
 
-def str_replace(workspace: Workspace, call: Mapping[str, Any]) -> str:
+def str_replace(workspace: Workspace, call: Call) -> str:
     name, old = get_text(call, "path"), get_text(call, "old_str")
     # Some models leave out `new_str` to delete the passage.
     new = get_text(call, "new_str") if call.get("new_str") is not None else ""
@@ -196,7 +199,7 @@ def find_only_line(text: str, passage: str, name: str) -> int:
     return numbers[0]
 
 
-def insert(workspace: Workspace, call: Mapping[str, Any]) -> str:
+def insert(workspace: Workspace, call: Call) -> str:
     name, new = get_text(call, "path"), get_text(call, "insert_text")
     number = call.get("insert_line")
 
@@ -214,7 +217,7 @@ def insert(workspace: Workspace, call: Mapping[str, Any]) -> str:
     return f"The file {name} has been edited."
 
 
-def delete(workspace: Workspace, call: Mapping[str, Any]) -> str:
+def delete(workspace: Workspace, call: Call) -> str:
     name = get_text(call, "path")
     path = find_path(workspace, name)
     if path == workspace.entries_folder:
@@ -227,7 +230,7 @@ def delete(workspace: Workspace, call: Mapping[str, Any]) -> str:
     return f"Successfully deleted {name}"
 
 
-def rename(workspace: Workspace, call: Mapping[str, Any]) -> str:
+def rename(workspace: Workspace, call: Call) -> str:
     old, new = get_text(call, "old_path"), get_text(call, "new_path")
     source, target = find_path(workspace, old), find_path(workspace, new)
     files = list_files(workspace, source)
@@ -248,7 +251,7 @@ def rename(workspace: Workspace, call: Mapping[str, Any]) -> str:
     return f"Successfully renamed {old} to {new}"
 
 
-COMMANDS: dict[str, Callable[[Workspace, Mapping[str, Any]], str]] = {
+COMMANDS: dict[str, Callable[[Workspace, Call], str]] = {
     "view": view,
     "create": create,
     "str_replace": str_replace,

@@ -34,12 +34,13 @@ BARE_VALUE = re.compile(r"[^,\[\]{}\n\"]+")
 NEXT_KEY = re.compile(r"[\"'“‘\[]|[\w$.-]+\s*:|[}\]]|\Z|/[/*]|```")
 NEXT_ITEM = re.compile(r"[\"'“‘{\[\]}]|-?\d|(?:true|false|null|None|True|False)\b|\Z|/[/*]|\.\.\.")
 CONSTANTS = {"true": True, "false": False, "null": None, "none": None, "undefined": None}
+JsonObject = dict[str, Any]
 
 
 class Reading(NamedTuple):
     """The wanted fields in a text."""
 
-    fields: dict[str, Any]
+    fields: JsonObject
     is_cut: bool = False  # the text ended in the middle of a value
 
 
@@ -91,7 +92,7 @@ def remove_thoughts(text: str) -> str:
     return THOUGHT_END.sub("", THOUGHT.sub("", text))
 
 
-def find_objects(value: Any, wanted: Sequence[str], list_name: str) -> list[dict[str, Any]] | None:
+def find_objects(value: Any, wanted: Sequence[str], list_name: str) -> list[JsonObject] | None:
     """Return the objects of a value that have a wanted field; [] for `{}`; None if it is no reply.
 
     Some models wrap the object that they were asked for in another object.
@@ -106,7 +107,7 @@ def find_objects(value: Any, wanted: Sequence[str], list_name: str) -> list[dict
     return list(find_inner_objects(value, wanted, WRAPPER_DEPTH)) or None
 
 
-def find_inner_objects(value: Any, wanted: Sequence[str], depth: int) -> Iterator[dict[str, Any]]:
+def find_inner_objects(value: Any, wanted: Sequence[str], depth: int) -> Iterator[JsonObject]:
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
             value = json.loads(value, strict=False)
@@ -122,9 +123,9 @@ def find_inner_objects(value: Any, wanted: Sequence[str], depth: int) -> Iterato
             yield from find_inner_objects(item, wanted, depth - 1)
 
 
-def join_objects(objects: Sequence[dict[str, Any]], wanted: Sequence[str]) -> dict[str, Any]:
+def join_objects(objects: Sequence[JsonObject], wanted: Sequence[str]) -> JsonObject:
     """Return the wanted fields of several objects. The first one counts; lists are joined."""
-    fields: dict[str, Any] = {}
+    fields: JsonObject = {}
     for item in objects:
         for name in wanted:
             known = fields.get(name)
@@ -153,7 +154,7 @@ def read_parts(text: str) -> Iterator[tuple[int, int, Any, bool]]:
         yield start, position, value, is_whole
 
 
-def read_single_fields(text: str, wanted: Sequence[str]) -> dict[str, Any]:
+def read_single_fields(text: str, wanted: Sequence[str]) -> JsonObject:
     """Return the complete values behind the names of fields, wherever they are."""
     fields = {}
     for name in wanted:
@@ -207,8 +208,8 @@ class TolerantReader:
             return self.read_string(NEXT_ITEM if is_item else NEXT_KEY)
         return self.read_bare_value()
 
-    def read_object(self) -> tuple[dict[str, Any], bool]:
-        fields: dict[str, Any] = {}
+    def read_object(self) -> tuple[JsonObject, bool]:
+        fields: JsonObject = {}
         self.position += 1
         while True:
             self.skip_commas()

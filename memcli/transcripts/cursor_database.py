@@ -47,7 +47,7 @@ def is_line(data: JsonObject) -> bool:
     return isinstance(data.get("bubbles"), list)
 
 
-def read_conversation(path: Path) -> Iterator[dict[str, Any]]:
+def read_conversation(path: Path) -> Iterator[JsonObject]:
     """Yield one object with the fields of a conversation, its folder and its messages."""
     database, name = path.parent, path.name
     statement = "select value from cursorDiskKV where key = ?"

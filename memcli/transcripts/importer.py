@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from ..context import Context
 from ..errors import MemError, NotFoundError
@@ -31,6 +30,7 @@ from ..store import (
 )
 from .reader import DATABASES, list_formats, list_functions, list_stored_conversations, read_file
 from .transcript import (
+    Event,
     JsonObject,
     Transcript,
     clean_tool_calls,
@@ -112,7 +112,7 @@ def import_transcript(
     return imported
 
 
-def add_ids(events: Iterable[dict[str, Any]]) -> None:
+def add_ids(events: Iterable[Event]) -> None:
     """Give events without an id one that is the same at the next import.
 
     The id is a digest of the event's text and of how often the text came before.
@@ -145,7 +145,7 @@ def read_time(path: Path) -> str:
     return format_time(datetime.fromtimestamp(seconds, UTC))
 
 
-def date_events(workspace: Workspace, modified: str, events: list[dict[str, Any]]) -> None:
+def date_events(workspace: Workspace, modified: str, events: list[Event]) -> None:
     """Give events without a time, or with a future time, the time of their file.
 
     They bring back no memory that was forgotten: an old conversation may be in a new file.
@@ -159,7 +159,7 @@ def date_events(workspace: Workspace, modified: str, events: list[dict[str, Any]
             event[UNDATED] = True
 
 
-def read_recorded_events(workspace: Workspace, session_id: str) -> list[dict[str, Any]]:
+def read_recorded_events(workspace: Workspace, session_id: str) -> list[Event]:
     """Return the events that a session has already."""
     path = find_events_file(workspace, name_session(session_id))
     if not path.is_file():
@@ -172,9 +172,7 @@ def list_ids(events: Iterable[JsonObject]) -> set[str]:
     return {str(event.get("id")) for event in events}
 
 
-def remove_known_messages(
-    recorded: list[dict[str, Any]], events: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
+def remove_known_messages(recorded: list[Event], events: list[Event]) -> list[Event]:
     """Return the events without messages that a hook has recorded under another id."""
     known = Counter(build_signature(event) for event in recorded)
     known_ids = list_ids(recorded)

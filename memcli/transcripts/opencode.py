@@ -91,7 +91,7 @@ def read_call(transcript: Transcript, part: JsonObject, timestamp: Any) -> None:
         transcript.add_result(call_id, result, timestamp, is_error=is_error)
 
 
-def read_conversation(path: Path) -> Iterator[dict[str, Any]]:
+def read_conversation(path: Path) -> Iterator[JsonObject]:
     """Yield the objects of one conversation in a database, as `opencode export` prints them."""
     database = path.parent
     values = (path.name,)

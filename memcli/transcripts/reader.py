@@ -29,7 +29,7 @@ from typing import IO, Any, TextIO
 from ..errors import NotFoundError
 from ..formats import LONGEST_LINE, CutOffError, JsonStream, parse_event, parse_events
 from . import chat_text, cursor, exports
-from .transcript import JsonObject, Transcript, build_message, get_objects, query
+from .transcript import Event, JsonObject, Transcript, build_message, get_objects, query
 
 HEAD = 64 * 1024  # bytes or characters by which a format is recognized
 LARGEST_LINES = 512 * 1024 * 1024  # characters of a transcript
@@ -197,7 +197,7 @@ def read_chat(text: str, zone: tzinfo) -> Transcript:
     return chat_text.read_text(text, zone)
 
 
-def read_transcript(objects: Iterator[dict[str, Any]]) -> Transcript:
+def read_transcript(objects: Iterator[Event]) -> Transcript:
     """Return the conversation in objects.
 
     The first ones decide which format it is.
@@ -215,7 +215,7 @@ def read_transcript(objects: Iterator[dict[str, Any]]) -> Transcript:
     return read_plain(objects)
 
 
-def read_objects(file: TextIO, problems: list[str]) -> Iterator[dict[str, Any]]:
+def read_objects(file: TextIO, problems: list[str]) -> Iterator[Event]:
     """Yield the objects of a file with one in each line, and count the other lines."""
     bad = size = 0
     while line := file.readline(LONGEST_LINE):
@@ -233,7 +233,7 @@ def read_objects(file: TextIO, problems: list[str]) -> Iterator[dict[str, Any]]:
         problems.append(f"{bad} {'line is' if bad == 1 else 'lines are'} not JSON objects: skipped")
 
 
-def read_document(file: TextIO, problems: list[str]) -> Iterator[dict[str, Any]]:
+def read_document(file: TextIO, problems: list[str]) -> Iterator[Event]:
     """Yield the objects of a file that is one JSON value, such as an export."""
     try:
         document = json.loads(file.read(LARGEST_DOCUMENT).lstrip(BLANK))
@@ -244,7 +244,7 @@ def read_document(file: TextIO, problems: list[str]) -> Iterator[dict[str, Any]]
     yield from (item for item in items if isinstance(item, dict))
 
 
-def read_plain(objects: Iterable[dict[str, Any]]) -> Transcript:
+def read_plain(objects: Iterable[Event]) -> Transcript:
     """Return the conversation in events of our own format, or in objects with role and content."""
     transcript = Transcript("")
     for data in objects:

@@ -41,7 +41,7 @@ from ..formats import (
     summarize,
 )
 from ..reconcile import Draft
-from ..transcripts.transcript import Transcript, read_timestamp
+from ..transcripts.transcript import JsonObject, Transcript, read_timestamp
 
 # Characters of a line in another tool's format. Python may need four bytes for each.
 LARGEST_TEXT_LINE = 8 * 1024 * 1024
@@ -248,7 +248,7 @@ def find_field(name: str) -> str:
     return field if field in FIELD_NAMES else ""
 
 
-def find_text(record: Mapping[str, Any]) -> str:
+def find_text(record: JsonObject) -> str:
     """Return the text of a memory, or an empty string for a record that is something else."""
     for name in (*OTHER_TOOLS["fields"], *record):
         text = record.get(name)
@@ -258,7 +258,7 @@ def find_text(record: Mapping[str, Any]) -> str:
 
 
 def build_content(
-    record: Mapping[str, Any], tool: str, source: Source, unread_dates: list[str]
+    record: JsonObject, tool: str, source: Source, unread_dates: list[str]
 ) -> Draft | TransferFile | None:
     """Return the memory of a record: a draft, or a file if it is not active.
 
@@ -301,7 +301,7 @@ def build_content(
     return build_inactive_file(draft, status) if status else draft
 
 
-def split_record(record: Mapping[str, Any], tool: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def split_record(record: JsonObject, tool: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the values of our fields, and everything else as metadata."""
     text = find_text(record)
     fields: dict[str, Any] = {TEXT: text}
@@ -352,7 +352,7 @@ def is_derived(name: str, value: Any) -> bool:
     return DERIVED_NAME.fullmatch(name) is not None
 
 
-def is_deleted(record: Mapping[str, Any]) -> bool:
+def is_deleted(record: JsonObject) -> bool:
     for state in (record.get("event"), record.get("state")):
         if str(state).lower() in ("delete", "deleted"):
             return True
@@ -360,7 +360,7 @@ def is_deleted(record: Mapping[str, Any]) -> bool:
     return any(str(value).lower() not in NO_WORDS for value in values)
 
 
-def find_status(record: Mapping[str, Any]) -> str:
+def find_status(record: JsonObject) -> str:
     """Return the status of a memory that is no longer active, or an empty string."""
     # jcode names the memory that replaced this one.
     if record.get("superseded_by") or record.get("supersededBy"):
@@ -410,9 +410,7 @@ def try_read(read: Callable[[Any], Any], value: Any) -> Any:
         return None
 
 
-def read_dates(
-    fields: Mapping[str, Any], metadata: dict[str, Any], unread: list[str]
-) -> dict[str, str]:
+def read_dates(fields: JsonObject, metadata: dict[str, Any], unread: list[str]) -> dict[str, str]:
     """Return the dates as stored. One that cannot be read becomes metadata."""
     dates = {}
     for name in DATE_NAMES:
