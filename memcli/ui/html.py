@@ -401,10 +401,14 @@ def parse_footnote(state: "StateBlock", first: int, end: int, silent: bool) -> b
 
 
 def parse_comment(state: "StateInline", silent: bool) -> bool:
-    """Show nothing for a comment, such as the marks in MEMORY.md."""
+    """Show nothing for a comment, such as the marks in MEMORY.md, and for the id of a block."""
     match = COMMENT.match(state.src, state.pos)
     if match is not None:
         state.pos = match.end()
+        if match[0][0] == "^" and not silent:
+            # [[Note#^id]] leads to this place.
+            state.push("block_open", "span", 1).attrs = {"id": build_anchor(match[0])}
+            state.push("block_close", "span", -1)
     return match is not None
 
 

@@ -80,7 +80,8 @@ def test_templates_escape_their_values() -> None:
         ("<img src=x onerror=y>", "&lt;img src=x onerror=y&gt;"),
         ("|a|\n|-|\n|b|", "<td>b</td>"),
         ("|a|\n|-:|\n|b|", '<td class="text-align:right">b</td>'),
-        ("5 %. ^penalties\n\n- 2 ^16\n- x ^a-1\n", "<li>2 ^16</li>\n<li>x </li>"),
+        ("5 %. ^penalties\n\n- 2 ^16\n- x ^a-1\n", "<li>2 ^16</li>\n<li>x <span"),
+        ("x ^a-1\n\n[[#^a-1]]", '<span id="text-a-1"></span></p>\n<p><a href="#text-a-1">'),
         (
             FOOTNOTES,
             'a<a href="#text-footnote-1"><sup>1</sup></a>\u2009<a href="#text-footnote-2">',
