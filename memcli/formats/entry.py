@@ -11,6 +11,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -159,7 +160,14 @@ def read_status(value: Any) -> str:
 
 
 def read_type(value: Any) -> str:
-    return read_text(value).lower()
+    word = read_text(value).lower()
+    if word not in TYPES:
+        # Other tools and people have types of their own, which stay.
+        from difflib import get_close_matches
+
+        for known in get_close_matches(word, TYPES, 1, 0.85):
+            raise ValueError(f"should be {known}")
+    return word
 
 
 def read_map(value: Any) -> dict[str, Any]:
@@ -267,12 +275,13 @@ def read_id(text: str) -> str:
 
 
 def read_entry(
-    document: frontmatter.Document, path: str, modified: datetime
+    document: frontmatter.Document, path: str, modified: datetime, *, is_note: bool = False
 ) -> tuple[Entry, list[Problem]]:
     """Read the entry of a parsed file, and the keys whose values are wrong.
 
     A wrong value counts as absent. A file without an id has its path as id, and a file without a
-    date has `modified`.
+    date has `modified`. Without a type, a note of a vault is a fact, and the type of another file
+    is guessed.
     """
     values: dict[str, Any] = {}
     ranks: dict[str, int] = {}
@@ -295,7 +304,8 @@ def read_entry(
         ranks[key] = rank
     nested = values.get("metadata") or {}
     if "type" not in values and isinstance(nested.get("type"), str):
-        values["type"] = read_type(nested["type"])  # Claude Code writes it there
+        with suppress(ValueError):
+            values["type"] = read_type(nested["type"])  # Claude Code writes it there
     # Jarvis marks replaced memories this way.
     if document.fields.get("active") is False:
         values.setdefault("status", "superseded")
@@ -311,6 +321,8 @@ def read_entry(
     values.setdefault("updated_at", values["created_at"])
     values.setdefault("id", path)
     body = document.body.strip("\r\n")
+    if "type" not in values and not is_note:
+        values["type"] = guess_type(body)
     # Notes of Obsidian and Notion begin with their title as a heading.
     if "title" not in values and body.startswith("# "):
         values["title"] = body.splitlines()[0][2:].strip()

@@ -22,7 +22,7 @@ TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 PURGED_TEXTS = "purged texts"
 # What `get_derived` stores, and the listing of the files that the index has seen.
 DELETE_DERIVED = "delete from meta where key in ('seen', 'folders', 'rows', 'number pairs')"
-READER_VERSION = 5  # raise it when files are read or cut differently
+READER_VERSION = 6  # raise it when files are read or cut differently
 
 SCHEMA = f"""
 create table meta(key text primary key, value) without rowid;

@@ -157,7 +157,7 @@ def find_files(index: Index, wanted: Filter) -> list[int]:
     """Return the files that pass a filter, times aside."""
     where, values = build_sql(wanted)
     rows = index.run(
-        "select files.file, path, fields, status from files left join entries using(file)"
+        "select files.file, path, fields, status, type from files left join entries using(file)"
         f" where {where}",
         values,
     ).fetchall()
@@ -166,11 +166,11 @@ def find_files(index: Index, wanted: Filter) -> list[int]:
     if not checks:
         return [row[0] for row in rows]
     files = []
-    for file, path, stored, status in rows:
+    for file, path, stored, status, type_ in rows:
         fields = json.loads(stored or "{}")
         # The status of a note is the person's property, and need not be a state of a memory.
         if workspace.is_managed(path):
-            fields["status"] = status
+            fields |= {"status": status, "type": type_}
         if all(check(fields) for check in checks):
             files.append(file)
     return files

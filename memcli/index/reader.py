@@ -269,10 +269,11 @@ def read_entry_file(
         # Searched as plain text, reported by `mem check`, and never rewritten.
         problem = Problem(error.line, error.reason)
         document = frontmatter.Document("", {}, text)
-    entry, wrong_values = read_entry(document, parsed.path, modified)
+    is_note = not workspace.is_managed(parsed.path)
+    entry, wrong_values = read_entry(document, parsed.path, modified, is_note=is_note)
     if problem is not None:
         parsed.problems.append(problem)
-    elif workspace.is_managed(parsed.path):
+    elif not is_note:
         parsed.problems += wrong_values
     # The id of a note may be its path, which its user may give to another note.
     if entry.id in forgotten.purged_ids and entry.id != parsed.path:
@@ -290,7 +291,7 @@ def read_entry_file(
     if gated != text:
         try:
             document = frontmatter.parse(gated)
-            masked, _ = read_entry(document, parsed.path, modified)
+            masked, _ = read_entry(document, parsed.path, modified, is_note=is_note)
             entry = masked if workspace.is_trusted else distrust_entry(masked)
         except frontmatter.FrontmatterError:
             document = frontmatter.Document("", {}, gated)
@@ -306,7 +307,7 @@ def read_entry_file(
     if parsed.hidden and not WORD.search(document.body.replace(HIDDEN_MARK, "")):
         # Nothing else is left of it, so it is forgotten too.
         entry = replace(entry, status="forgotten")
-    if not workspace.is_managed(parsed.path):
+    if is_note:
         entry = complete_note(workspace, entry, parsed.path, document)
     parsed.text = gated
     parsed.entry = entry

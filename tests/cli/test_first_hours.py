@@ -104,3 +104,22 @@ def test_a_purge_leaves_no_problem_in_what_the_memory_had_replaced(tmp_path: Pat
         run_mem(tmp_path, "write", text, "--key", "staging/port", "--source", "user")
     run_mem(tmp_path, "forget", "staging/port", "--purge", "--yes")
     assert run_mem(tmp_path, "check")[:2] == (0, "")
+
+
+def test_a_file_without_a_type_gets_the_one_that_mem_guesses(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "entries/a.md", "Never run terraform import on prod.\n")
+    put(workspace, "entries/b.md", "---\ntype: constraints\n---\n\nNever rename an invoice.\n")
+    put(workspace, "entries/c.md", "---\ntype: book\n---\n\nNever Let Me Go.\n")
+    put(workspace, "entries/d.md", "Repairs pottery wheels, only on Thursdays.\n")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/e.md").write_text("Always tag a release.\n")
+    assert run_mem(tmp_path, "import", "notes")[0] == 0
+    rules = list_texts(tmp_path, "--where", "type=constraint")
+    assert rules == list_texts(tmp_path, "--type", "constraint")
+    assert sorted(rules) == [
+        "Always tag a release.",
+        "Never rename an invoice.",
+        "Never run terraform import on prod.",
+    ]
+    assert run_mem(tmp_path, "check")[1] == "entries/b.md:2\ttype should be constraint\n"
