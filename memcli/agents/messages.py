@@ -354,7 +354,9 @@ def forget_request(requests: Requests, text: str) -> None:
         for outcome in found.outcomes:
             requests.done.append(f"forgot {outcome.short_id}")
             requests.note_command(place, "forgotten", found.result.number, outcome.text)
-        label = "in the shared memory" if is_closed else "perhaps this one"
+        count = len(found.candidates)
+        label = "perhaps this one" if count == 1 else f"perhaps one of these {count}"
+        label = "in the shared memory" if is_closed else label
         for item in found.candidates:
             command = f"mem forget {item.short_id}{option}"
             requests.undone.append(f"{label}: {item.text} (to forget it: {command})")

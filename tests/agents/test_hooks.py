@@ -414,6 +414,11 @@ def test_an_unclear_request_names_the_command_that_forgets(tmp_path: Path) -> No
     answer = send(tmp_path, "UserPromptSubmit", prompt="Forget that we have a release party")
     before, _, command = answer["systemMessage"].partition(" (to forget it: mem ")
     assert before == "mem: perhaps this one: Release party when v2 ships."
+    run_mem(
+        tmp_path, "write", "Release party in the garden when v2 ships.", "--scope", "user", **home
+    )
+    answer = send(tmp_path, "UserPromptSubmit", prompt="Forget about the release party")
+    assert answer["systemMessage"].startswith("mem: perhaps one of these 2: Release party")
     assert run_mem(tmp_path, *command.rstrip(")").split(), **home)[0] == 0
 
 
