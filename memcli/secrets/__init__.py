@@ -11,7 +11,7 @@ from functools import cache
 
 from .. import data
 from ..data import compiled
-from .value_classifier import Span
+from .value_classifier import Place, Span
 
 # A text with more findings is hostile, and is not scanned again.
 MOST_FINDINGS = 10_000
@@ -118,7 +118,7 @@ def scan_once(text: str, personal: Collection[str]) -> list[Span]:
     return [item for item in spans if not is_inside(marks, item[0], item[1])]
 
 
-def is_inside(marks: list[tuple[int, int]], start: int, end: int) -> bool:
+def is_inside(marks: list[Place], start: int, end: int) -> bool:
     index = bisect_right(marks, start, key=lambda mark: mark[0]) - 1
     return index >= 0 and end <= marks[index][1]
 
@@ -158,9 +158,7 @@ def merge_spans(spans: Iterable[Span]) -> list[Span]:
     return merged
 
 
-def find_original_span(
-    places: list[tuple[int, int, int, int]], start: int, end: int
-) -> tuple[int, int]:
+def find_original_span(places: list[tuple[int, int, int, int]], start: int, end: int) -> Place:
     """Translate a span of the masked text to the original. It includes every mark it touches."""
 
     def translate(offset: int, *, is_end: bool) -> int:

@@ -12,6 +12,7 @@ from .. import data
 from ..data import compiled
 from .token_patterns import find_wrapped_end
 from .value_classifier import (
+    Place,
     find_places,
     has_both_cases,
     is_fragment,
@@ -129,7 +130,7 @@ def get_words_before(text: str, start: int) -> tuple[str, ...]:
     )
 
 
-def find_value(text: str, match: re.Match[str], kind: str, name: str) -> tuple[int, int] | None:
+def find_value(text: str, match: re.Match[str], kind: str, name: str) -> Place | None:
     """Return the span of the value after a name, if its shape fits name and separator."""
     start = match.end()
     opened = match["open"].lstrip("*( \t\r\n").lstrip("brufBRUF").lstrip("\\")
@@ -143,7 +144,7 @@ def find_value(text: str, match: re.Match[str], kind: str, name: str) -> tuple[i
     return spans[0][0], spans[-1][1]
 
 
-def find_quoted_value(text: str, start: int, opened: str) -> list[tuple[int, int]]:
+def find_quoted_value(text: str, start: int, opened: str) -> list[Place]:
     """Return the spans of a quoted value, which adjacent literals may continue."""
     quote = opened[0]
     # Without an end on this line, the quote is an apostrophe.
@@ -161,7 +162,7 @@ def find_quoted_value(text: str, start: int, opened: str) -> list[tuple[int, int
     return spans
 
 
-def find_bare_value(text: str, start: int) -> list[tuple[int, int]]:
+def find_bare_value(text: str, start: int) -> list[Place]:
     """Return the spans of an unquoted value, which a backslash may continue."""
     match = compiled(r"[^\s\"'`<>]{1,400}").match(text, start)
     # Nobody types a longer value, and tokens of that length have a shape of their own.

@@ -13,6 +13,7 @@ from .. import data
 from ..data import compiled
 from .token_patterns import find_wrapped_end
 from .value_classifier import (
+    Place,
     Span,
     has_both_cases,
     is_default_password,
@@ -144,7 +145,7 @@ def find_command_passwords(text: str, low: str) -> Iterator[Span]:
         yield from find_option_values(joined, _pattern("accounts"), 0, len(text))
 
 
-def find_option_lines(text: str) -> Iterator[tuple[int, int]]:
+def find_option_lines(text: str) -> Iterator[Place]:
     """Yield the spans of lines that may be a command with an option."""
     end = -1
     for match in compiled(r"[ \t]--?[A-Za-z]|/p:|rabbitmqctl").finditer(text):
@@ -251,7 +252,7 @@ def find_password_columns(text: str) -> Iterator[Span]:
         start += len(line) + 1
 
 
-def find_cells(line: str, start: int) -> list[tuple[int, int]]:
+def find_cells(line: str, start: int) -> list[Place]:
     """Return the spans of the cells of a table row or CSV line, without quotes."""
     if line.lstrip().startswith("|"):
         return [

@@ -11,6 +11,7 @@ from functools import cache, partial
 from .. import data
 from ..data import compiled
 from .value_classifier import (
+    Place,
     Span,
     find_places,
     has_both_cases,
@@ -65,7 +66,7 @@ def find_prose_passwords(text: str, low: str) -> Iterator[Span]:
     yield from ((*span, "password") for span in spans)
 
 
-def find_announcements(low: str) -> Iterator[tuple[int, int]]:
+def find_announcements(low: str) -> Iterator[Place]:
     """Yield the span of each word that means password."""
     for name in sort_words("names"):
         for begin, end in find_places(low, name):
@@ -78,7 +79,7 @@ def find_announcements(low: str) -> Iterator[tuple[int, int]]:
             yield match.span()
 
 
-def find_value_before(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
+def find_value_before(text: str, begin: int, end: int) -> Iterator[Place]:
     """Yield the value before the word, as in `use … as the password`."""
     start = max(0, begin - 140)
     match = _pattern("as").search(text[start:begin]) or _pattern("when").search(text[start:begin])
@@ -93,7 +94,7 @@ def find_value_before(text: str, begin: int, end: int) -> Iterator[tuple[int, in
         yield start + match.start("value"), start + match.end("value")
 
 
-def find_login_pairs(text: str, low: str) -> Iterator[tuple[int, int]]:
+def find_login_pairs(text: str, low: str) -> Iterator[Place]:
     """Yield the second half of pairs such as `login: anna / …`."""
     if "login" in low or "cred" in low or "daten" in low or "identifiants" in low:
         for match in _pattern("pair").finditer(text):
@@ -104,7 +105,7 @@ def find_login_pairs(text: str, low: str) -> Iterator[tuple[int, int]]:
                 yield match.start(name), match.start(name) + len(value)
 
 
-def find_unnamed_passwords(text: str, low: str) -> Iterator[tuple[int, int]]:
+def find_unnamed_passwords(text: str, low: str) -> Iterator[Place]:
     """Yield passwords that no word announces, as in `log in with anna / …`, `the wifi is …`."""
     if any(word in low for word in _DOORS):
         for match in _pattern("unnamed").finditer(text):
@@ -115,7 +116,7 @@ def find_unnamed_passwords(text: str, low: str) -> Iterator[tuple[int, int]]:
                 yield start, start + len(value)
 
 
-def find_values_after(text: str, end: int) -> Iterator[tuple[int, int]]:
+def find_values_after(text: str, end: int) -> Iterator[Place]:
     """Yield the value after the word, and the value that it replaced."""
     match = _pattern("after").match(text, end)
     if match is None:
@@ -131,7 +132,7 @@ def find_values_after(text: str, end: int) -> Iterator[tuple[int, int]]:
             yield match.span("old")
 
 
-def find_passphrase(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
+def find_passphrase(text: str, begin: int, end: int) -> Iterator[Place]:
     """Yield a passphrase of several words, of which one has mixed case."""
     if not compiled("(?i)pass ?phrase").match(text, begin):
         return
@@ -235,7 +236,7 @@ def asks_for_password(text: str) -> bool:
     return False
 
 
-def find_answer(text: str) -> tuple[int, int] | None:
+def find_answer(text: str) -> Place | None:
     """Return the span of the only word of a short message, if it may be a password."""
     if len(text) > _LONGEST_ANSWER or len(text.split()) > _WORDS_OF_ANSWER:
         return None

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from .. import data
 from ..data import compiled
 from .value_classifier import (
+    Place,
     Span,
     count_changes,
     find_places,
@@ -147,7 +148,7 @@ def find_candidate_rules(long: str) -> Iterator[TokenRule]:
 def find_rule_matches(text: str, rule: TokenRule) -> Iterator[Span]:
     """Yield the matches of a rule, whole or broken over lines."""
     pattern = compiled(rule.regex)
-    whole: list[tuple[int, int]] = []
+    whole: list[Place] = []
     for match in pattern.finditer(text):
         start, end = match.span(pattern.groups)
         whole.append(match.span())
@@ -212,7 +213,7 @@ def find_long_over_lines(text: str, lines: list[str], broken: list[int]) -> Iter
             yield from find_unknown_over_lines(text, find_pieces(text, end - last.end())[:2])
 
 
-def find_unknown_over_lines(text: str, places: list[tuple[int, int]]) -> Iterator[Span]:
+def find_unknown_over_lines(text: str, places: list[Place]) -> Iterator[Span]:
     words = [text[begin:end] for begin, end in places]
     alone, both = (
         compiled(_UNKNOWN).match("".join(words[:1])),
@@ -243,7 +244,7 @@ def find_word_start(text: str, position: int) -> int:
     return position - len(before[0] if before else "")
 
 
-def find_pieces(text: str, start: int) -> list[tuple[int, int]]:
+def find_pieces(text: str, start: int) -> list[Place]:
     """Return the spans of the word at an offset, and of its continuations."""
     piece = compiled(f"{_WORD}{{1,400}}").match(text, start)
     places = [piece.span()] if piece else []
@@ -261,7 +262,7 @@ def is_continued(text: str, end: int) -> bool:
     return more is not None and count_changes(more[1]) >= 2
 
 
-def translate_offset(places: list[tuple[int, int]], offset: int) -> int:
+def translate_offset(places: list[Place], offset: int) -> int:
     """Translate an offset in the joined pieces to the text."""
     for begin, end in places:
         if offset <= end - begin:

@@ -11,7 +11,9 @@ from itertools import pairwise
 from .. import data
 from ..data import compiled
 
-# Where a secret starts and ends in a text, and the rule that found it.
+# Where something starts and ends in a text.
+Place = tuple[int, int]
+# The same of a secret, and the rule that found it.
 Span = tuple[int, int, str]
 
 _FILE = "harmless_values.toml"
@@ -47,7 +49,7 @@ _SIGNS = frozenset("!@#$%^&*+?~")
 _VOWELS = frozenset("aeiouäöüéèêáàâíóòôúåøæąęаеёиоуыэюяєії")
 
 
-def find_places(text: str, word: str) -> Iterator[tuple[int, int]]:
+def find_places(text: str, word: str) -> Iterator[Place]:
     """Yield the span of each occurrence of a word."""
     start = text.find(word)
     while start >= 0:

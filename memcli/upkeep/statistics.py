@@ -23,17 +23,19 @@ OLDER = "older"
 MONTHS = 6
 MOST_USED = 3
 
+Counts = dict[str, int]
+
 
 @dataclass
 class Statistics:
     """Counts of the contents of a workspace."""
 
-    files: dict[str, int] = field(default_factory=dict)  # by kind
-    statuses: dict[str, int] = field(default_factory=dict)  # of entries
-    types: dict[str, int] = field(default_factory=dict)  # of active entries, as the next ones
-    sources: dict[str, int] = field(default_factory=dict)
-    ages: dict[str, int] = field(default_factory=dict)
-    growth: dict[str, int] = field(default_factory=dict)  # new entries of the last months
+    files: Counts = field(default_factory=dict)  # by kind
+    statuses: Counts = field(default_factory=dict)  # of entries
+    types: Counts = field(default_factory=dict)  # of active entries, as the next ones
+    sources: Counts = field(default_factory=dict)
+    ages: Counts = field(default_factory=dict)
+    growth: Counts = field(default_factory=dict)  # new entries of the last months
     texts: int = 0
     not_embedded: int = 0
     problems: int = 0
@@ -65,10 +67,10 @@ def count_everything(index: Index) -> Statistics:
     """Return the numbers of an index that is in step with the files."""
 
     # Each table is small compared with reading the files, so nothing is cached.
-    def count(statement: str, values: tuple[str, ...] = ()) -> dict[str, int]:
+    def count(statement: str, values: tuple[str, ...] = ()) -> Counts:
         return dict(index.run(statement, values).fetchall())
 
-    def count_active(column: str) -> dict[str, int]:
+    def count_active(column: str) -> Counts:
         return count(
             f"select {column}, count(*) from entries where status = 'active'"
             " group by 1 order by 2 desc, 1"
@@ -99,7 +101,7 @@ def count_everything(index: Index) -> Statistics:
     )
 
 
-def count_ages(index: Index) -> dict[str, int]:
+def count_ages(index: Index) -> Counts:
     """Return how many active memories are at most so old, each counted once."""
     limits = [
         (format_time(index.workspace.now - timedelta(days=days)), name) for days, name in AGES
