@@ -109,16 +109,35 @@ def find_correction(sentence: str, body: str, reading: Reading) -> Correction | 
     if correction is None or len(correction.text.split()) < FEWEST_WORDS:
         return None
     if correction.text == body:
-        text = name_subject(body, reading.lines, correction.corrects)
+        text = restate_value(body, reading.lines, correction.corrects)
         return correction._replace(text=text)
     return correction
 
 
-def name_subject(body: str, lines: Sequence[Line], wrong: str) -> str:
+def restate_value(body: str, lines: Sequence[Line], wrong: str) -> str:
+    """Put the value of a correction into the corrected statement, if that says more.
+
+    For example 6544 of "the port is 6544" into "The database is on port 6543 and runs Postgres".
+    """
+    line = find_line(wrong, lines)
+    if line is None:
+        return body
+    names, more = find_names(body), find_names(line.text)
+    is_claim = match_start("clause", line.text) and is_positive(line.text)
+    for kind in VALUE_KINDS if is_claim and len(more) > len(names) else ():
+        value = f"(?i){expression(TABLE, kind)}"
+        # "6544, not 6543"
+        new = [item for item in compiled(value).findall(body) if item != wrong]
+        text = replace_value(line, value, new[0]) if len(new) == 1 else ""
+        if text and names <= more | find_names(text):
+            return text
+    return name_subject(body, line)
+
+
+def name_subject(body: str, line: Line) -> str:
     """Put the subject of the corrected statement in the place of "it"."""
     it = match_start("it", body)
-    line = find_line(wrong, lines)
-    if it is None or line is None:
+    if it is None:
         return body
     statement = restate_line(line)
     rest = body[it.end() :]

@@ -246,7 +246,7 @@ def read_request(body: str, reading: Reading) -> Statement | None:
             line = Line(format_sentence(clause), is_agents=False)
             # "It is 11 now" is about the price, and the statement says of what.
             value = find_value(rest, reading._replace(lines=[line], is_correcting=True))
-            text = value.text if value else name_subject(rest, [line], line.text)
+            text = value.text if value else name_subject(rest, line)
             if not is_dependent(text):
                 text = format_sentence(text)
                 return Statement(text, "correction", "correction", corrects=line.text)

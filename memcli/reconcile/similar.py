@@ -229,7 +229,7 @@ def find_corrected(
             continue
         rest = find_stems(content, values)
         shared = len(rest & subject)
-        if cosines and cosines.get(file, 0.0) < CORRECTED_COSINE:
+        if said != words and cosines and cosines.get(file, 0.0) < CORRECTED_COSINE:
             continue
         if shared * 2 >= len(rest):
             corrected.append(file)

@@ -55,6 +55,7 @@ def read(*lines: str) -> list[Statement]:
         ("Forget about the on-call rotation", "forget", "", "The on-call rotation."),
         ("forget that it always fails on my laptop", "forget", "", "Always fails on my laptop."),
         ("remember for all my projects: I use fish", "request", "fact", "I use fish."),
+        ("For all my projects, remember: use tabs.", "request", "constraint", "Use tabs."),
         ("Remember for every repo that I use fish", "request", "fact", "I use fish."),
     ],
 )
@@ -263,6 +264,19 @@ def test_a_denial_takes_the_right_value_along() -> None:
     assert found.text == "We don't use LaTeX. The PDF comes from Typst, see invoice.typ."
 
 
+@pytest.mark.parametrize(
+    ("correction", "text"),
+    [
+        ("no, the port is 6544", "The db listens on port 6544 and restarts every Monday."),
+        ("sorry, it's 6544, not 6543", "The db listens on port 6544 and restarts every Monday."),
+        ("actually it is on Tuesday", "The db listens on port 6543 and restarts every Tuesday."),
+    ],
+)  # fmt: skip
+def test_a_corrected_detail_keeps_the_rest(correction: str, text: str) -> None:
+    said = "user: Remember: the db listens on port 6543 and restarts every Monday."
+    assert [item.text for item in read(said, "assistant: Ok.", f"user: {correction}")] == [text]
+
+
 def test_a_later_statement_withdraws_an_earlier_one() -> None:
     assert read("user: never paint the blue door", "assistant: Ok.", "user: forget that") == []
     asked = read("user: remember that the lamp is blue", "assistant: Ok.", "user: forget that")
@@ -290,6 +304,7 @@ def test_a_later_statement_withdraws_an_earlier_one() -> None:
         ("forget that, let's look at the routes", False),
         ("Never mind, I found it.", False),
         ("forget it, sorry", True),
+        ("Never mind, forget that.", True),
         ("nvm, can you list the routes?", False),
     ],
 )
