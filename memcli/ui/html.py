@@ -41,6 +41,7 @@ DONE = {
     "write": "Saved",
     "edit": "Saved",
     "forget": "Forgotten",
+    "purge": "Deleted",
     "restore": "Restored",
     "undo": "Undone",
     "consolidate": "Learned",
@@ -315,7 +316,8 @@ def render_done(request: Request) -> Html | None:
 def describe_record(record: Record) -> str:
     """Return what a command did, and to which memory."""
     command = record.command
-    text = record.summary or ", ".join(change.path for change in record.changes)
+    # A purge empties its own record, and those of earlier commands with the text.
+    text = record.summary or ", ".join(change.path for change in record.changes) or "purged text"
     if command == "review":
         # The summary starts with the answer.
         command, _, text = text.partition(": ")

@@ -17,6 +17,7 @@ from memcli.context import CommonOptions
 from memcli.formats.text import build_digest
 from memcli.index import open_index
 from memcli.reconcile.edit import replace_passage
+from memcli.reconcile.forgetting import forget
 from memcli.store.workspace import Workspace
 from memcli.ui import edit
 from memcli.ui.html import Html, Request, fill, fill_file, render_markdown
@@ -515,6 +516,9 @@ def test_changes_show_no_secret_and_no_purged_text(client: Client, workspace: Wo
         assert TOKEN not in page
         assert escaped not in page
         assert "boiler" not in " ".join(find_diffs(page))
+    gone = write(open_again(workspace), "The old boiler leaks.", source="user")
+    forget(open_again(workspace), [gone.id], purge=True)
+    assert "Deleted: purged text" in client.get("changes")
 
 
 def test_long_texts_of_changes(client: Client, workspace: Workspace) -> None:
