@@ -152,9 +152,10 @@ def test_private_and_forgotten_memories_and_secrets_stay_here(
     (entries / "owner.md").write_text("---\nowner: cid\n---\nThe heron is Cid's.\n")
     (entries / f"{TOKEN}.md").write_text("The heron has a secret name.\n")
     (entries / "odd.md").write_text(
-        '---\nowner: ana\ntags: ["a\\0b", "\\ud800"]\n---\nThe heron has odd tags.\n'
+        '---\ntags: ["a\\0b", "\\ud800"]\n---\nThe heron has odd tags.\n'
     )
-    (entries / "token.md").write_text(f"The heron signs in with {TOKEN} every day.\n")
+    text = f"---\nowner: ana\n---\nThe heron signs in with {TOKEN} every day.\n"
+    (entries / "token.md").write_text(text)
     forgotten = ana.write("The heron was forgotten.")
     ana.mem("forget", forgotten)
     ana.mem("note", "The heron is in a note.")
