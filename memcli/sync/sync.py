@@ -142,7 +142,7 @@ class Exchange:
             except MemError:
                 self.commit()
                 raise
-            ours = self.commit(theirs)
+            ours = self.commit()
             target = self.combine(ours, theirs)
             self.check_names(target)
             try:
@@ -217,11 +217,8 @@ class Exchange:
         """The last commit that this machine and the remote had in common."""
         return f"refs/mem/{self.remote}/{self.branch}"
 
-    def commit(self, theirs: str = "") -> str:
-        """Commit what changed in the workspace, and return the commit.
-
-        `theirs` is the commit of the remote, if it was reached.
-        """
+    def commit(self) -> str:
+        """Commit what changed in the workspace, and return the commit."""
         workspace, repository = self.workspace, self.repository
         # Large files are scanned before the lock is taken, and only again if they change.
         list_pending(workspace, repository)
@@ -232,7 +229,7 @@ class Exchange:
             paths = "".join(f"{path}\0" for path in pending)
             head = repository.find_commit("HEAD")
             tree = self.write_tree(head, paths)
-            parents = self.find_parents(head, theirs)
+            parents = self.find_parents(head)
             if head in parents and repository.find_tree(head) == tree:
                 return head
             before = parents[0] if parents else repository.empty_tree
@@ -244,21 +241,19 @@ class Exchange:
         self.result.committed = message.partition("\n")[0]
         return new
 
-    def find_parents(self, head: str, theirs: str) -> list[str]:
+    def find_parents(self, head: str) -> list[str]:
         """Return the parents of our next commit.
 
         After a purge, that commit replaces those which no remote has: they could have the text.
         """
-        repository = self.repository
-        parents = [head] if head else []
-        if head and theirs:
-            base = repository.find_base(head, theirs)
-            if self.workspace.read_purged_ids() - self.read_purged_ids(base):
-                rows = repository.run("rev-list", "--boundary", head, "--not", "--remotes")
-                # Without rows, a remote has them all.
-                sent = [row[1:] for row in rows.split() if row.startswith("-")]
-                parents = sent or parents
-        return parents
+        if not head:
+            return []
+        rows = self.repository.run("rev-list", "--boundary", head, "--not", "--remotes").split()
+        # Without rows, a remote has them all.
+        sent = [row[1:] for row in rows if row.startswith("-")]
+        if sent and self.workspace.read_purged_ids() - self.read_purged_ids(sent[0]):
+            return sent
+        return [head]
 
     def read_purged_ids(self, commit: str) -> frozenset[str]:
         return parse_purged_ids(self.repository.read_file(commit, self.workspace.purged_path))

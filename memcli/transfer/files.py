@@ -453,7 +453,7 @@ class FilePlanner:
         text = file.text
         changes: list[Replace | Append] = []
         if is_active:
-            text, changes = self.compare_keys(entry, text, path)
+            text, changes = self.compare_keys(entry, text)
         # Without a date in its text, the date of a memory is the time of its file.
         has_date = read_file_entry(replace(file, modified="")).created_at != format_time(EPOCH)
         group = ChangeGroup([Replace(path, current if is_update else None, text), *changes])
@@ -503,9 +503,7 @@ class FilePlanner:
         )
         return bool(same)
 
-    def compare_keys(
-        self, entry: Entry, text: str, path: str
-    ) -> tuple[str, list[Replace | Append]]:
+    def compare_keys(self, entry: Entry, text: str) -> tuple[str, list[Replace | Append]]:
         """Let the later of two values of a key replace the earlier value.
 
         A value that is trusted more is not replaced. Then both stay active, as a conflict.
@@ -513,7 +511,7 @@ class FilePlanner:
         changes: list[Replace | Append] = []
         fields: dict[str, Any] = {}
         for other in find_same_key(self.index, entry.key, entry.project, entry.owner):
-            if other.path == path:
+            if other.path in self.paths:  # this import changes it
                 continue
             is_later = entry.updated_at >= other.updated_at
             if is_later and can_replace(entry.trust, other.trust):
