@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..formats import find_kind, guess_type
+from ..formats import find_kind, find_values, guess_type, split_words
 from .corrections import (
     Reading,
     find_agent_statement,
@@ -29,6 +29,7 @@ from .language import (
     find_near_lines,
     find_own_sentences,
     format_sentence,
+    has_word,
     is_positive,
     is_statement,
     match_start,
@@ -124,8 +125,16 @@ def is_replaced(old: Statement, new: Statement) -> bool:
     shared = said & find_content(new.text)
     if new.kind == "forget":
         return len(shared) * 2 > len(find_content(new.text))
-    wrong, text = new.corrects.casefold(), old.text.casefold()
-    return bool(wrong) and len(shared) >= 2 and (wrong in text or text.rstrip(".") in wrong)
+    if old.text.casefold().rstrip(".") in new.corrects.casefold():
+        return len(shared) >= 2
+    # "The folder is src/generated, not src/gen" is no correction of "never edit src/gen".
+    values = find_values(new.text, new.corrects)
+    rest = find_content(old.text) - find_content(" ".join(values))
+    right = values - set(split_words(new.corrects))
+    # "I like tabs more than spaces" is true, although "we use tabs, not spaces".
+    has_both = bool(right) and right <= set(split_words(old.text))
+    has_wrong = has_word(old.text, new.corrects) and not has_both
+    return has_wrong and len(rest & shared) * 2 >= len(rest)
 
 
 def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:

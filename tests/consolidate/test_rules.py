@@ -277,6 +277,20 @@ def test_a_corrected_detail_keeps_the_rest(correction: str, text: str) -> None:
     assert [item.text for item in read(said, "assistant: Ok.", f"user: {correction}")] == [text]
 
 
+@pytest.mark.parametrize(
+    ("before", "said", "kept"),
+    [
+        ("I like tabs more than spaces.", "We use tabs, not spaces.", True),
+        ("I like coffee more than tea.", "Ana drinks coffee, not tea.", True),
+        ("Never edit src/gen by hand.", "The folder is src/generated, not src/gen.", True),
+        ("We use npm.", "Our scripts use pnpm, not npm.", False),
+    ],
+)
+def test_a_sentence_with_another_subject_stays_as_it_is(before: str, said: str, kept: bool) -> None:
+    found = [item.text for item in read(f"user: {before}", "assistant: OK.", f"user: {said}")]
+    assert found == [before] * kept + [said]
+
+
 def test_a_later_statement_withdraws_an_earlier_one() -> None:
     assert read("user: never paint the blue door", "assistant: Ok.", "user: forget that") == []
     asked = read("user: remember that the lamp is blue", "assistant: Ok.", "user: forget that")
