@@ -101,10 +101,11 @@ def run_init(
     except KeyboardInterrupt:
         print_message(context, "the workspace is complete; to import the rest: mem init --yes")
         raise
-    lines += describe_results(connected, past)
+    is_own = bool(transcripts) and open_recording(enter(context, place)).is_own
+    lines += describe_results(connected, past, is_own)
     if can_ask or yes:
         lines += notes
-        lines.append(suggest_next_step(past, place.layout))
+        lines.append(suggest_next_step(past, "" if exists else place.layout))
     data = {
         "path": str(place.root),
         "layout": "" if exists else place.layout,
@@ -282,25 +283,27 @@ def describe_workspace(context: Context, place: Place, git: str, *, is_hidden: b
     return lines
 
 
-def describe_results(connected: Sequence[str], past: PastResult) -> list[str]:
+def describe_results(connected: Sequence[str], past: PastResult, is_own: bool) -> list[str]:
     lines = []
     if connected:
         lines.append(f"Connected {' and '.join(connected)}, from the next session on.")
     if past.conversations:
         count = count_noun(past.conversations, "conversation")
         learned = "" if past.is_in_background else f": {count_noun(past.memories, 'memory')} found"
-        lines.append(f"Imported {count}{learned}.")
+        # A shared workspace does not get them, and the line above says to commit it.
+        place = " into your own memory" if is_own else ""
+        lines.append(f"Imported {count}{place}{learned}.")
     return lines
 
 
-def suggest_next_step(past: PastResult, layout: str) -> str:
+def suggest_next_step(past: PastResult, new_layout: str) -> str:
     if past.is_in_background:
         return BACKGROUND_LINE
-    if past.memories:
+    if past.memories or not new_layout:
         return "See the memories: mem ls"
     if past.conversations:
         return 'Search the conversations: mem search "…"'
-    if layout != "standard":
+    if new_layout != "standard":
         return 'Search the notes: mem search "…"'
     return 'Try: mem write "We deploy on Fridays."'
 

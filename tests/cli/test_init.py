@@ -93,6 +93,11 @@ def test_it_asks_three_questions_and_enter_accepts(shop: Path) -> None:
     assert "/memory/" in (shop / ".git/info/exclude").read_text()
 
 
+def test_it_says_that_a_shared_memory_gets_no_imported_conversations(shop: Path) -> None:
+    output = run_init(shop, "", "--shared", "--yes")[1]
+    assert "Imported 1 conversation into your own memory: 1 memory found." in output
+
+
 def test_ctrl_c_at_a_question_changes_nothing(shop: Path) -> None:
     for keys in ("\n", "\n\n"):
         with pytest.raises(KeyboardInterrupt):
@@ -127,6 +132,7 @@ def test_ctrl_c_while_it_works_leaves_a_whole_workspace(
 def test_it_asks_no_second_time_for_past_conversations(shop: Path) -> None:
     run_init(shop, "\n\n\n")
     code, output = run_init(shop, "\n")
+    assert "Try: mem write" not in output  # it has memories
     assert code == 0
     assert "Import" not in output
 
