@@ -60,13 +60,19 @@ def run_undo(
       mem undo 17
     """
     workspaces = open_all(context)
-    chosen = workspaces[:1] if number or list_ else workspaces
+    chosen = workspaces[:1] if number else workspaces
     logs = [(workspace, read_log(workspace)) for workspace in chosen]
     workspace, records = max(logs, key=lambda log: find_last_time(log[0], log[1], redo))
     option = "" if workspace is workspaces[0] else " --scope user"
     undone = find_undone_numbers(records)
     if list_:
-        return list_commands(workspace, records[-limit:] if limit else records, undone)
+        # Each log has its own numbers.
+        listed = list_commands(*logs[0], limit)
+        if option:
+            listed.messages = [
+                f"your last command changed your own memory: mem undo --list{option}"
+            ]
+        return listed
     # It does not undo several commands.
     if limit:
         raise UsageError("-n is for --list", LIST_COMMANDS)
@@ -222,9 +228,10 @@ def choose_record(records: list[Record], number: int, redo: bool, option: str) -
     return record
 
 
-def list_commands(workspace: Workspace, records: list[Record], undone: set[int]) -> Result:
+def list_commands(workspace: Workspace, records: list[Record], limit: int | None) -> Result:
+    undone = find_undone_numbers(records)
     lines, rows, items = [], [], []
-    for record in reversed(records):
+    for record in list(reversed(records))[:limit]:
         state = "undone" if record.number in undone else "purge" if record.is_purge else ""
         day = workspace.describe_day(record.time)
         note = f"  ({state})" if state else ""

@@ -267,7 +267,10 @@ def render_edit(outcome: Outcome) -> Result:
     data = {name: getattr(outcome, name) for name in EDIT_FIELDS}
     short_id = f"  ({outcome.short_id})" if outcome.short_id else ""
     label = "Unchanged" if outcome.action == "unchanged" else "Saved"
-    return Result(data, [f"{label}: {outcome.text}{short_id}"])
+    lines = [f"{label}: {outcome.text}{short_id}"]
+    if outcome.source:
+        lines.append(f"  a script changed it, so its source is {outcome.source} now")
+    return Result(data, lines)
 
 
 def edit_in_editor(context: Context, workspace: Workspace, path: str, text: str) -> str:
@@ -317,7 +320,9 @@ def move_memory(context: Context, name: str) -> Result:
 def run_forget(
     context: Context,
     names: Annotated[list[str], Argument(metavar="MEMORY…", help="Ids, paths or titles.")] = [],
-    about: Annotated[str, "Forget every memory that mentions this text."] = "",
+    about: Annotated[
+        str, "Forget every memory, but no note of a vault, that mentions this text."
+    ] = "",
     reason: Annotated[str, "Why; stored in the file."] = "",
     purge: Annotated[
         bool, "Delete the file, and its text in MEMORY.md, history, notes and conversations."

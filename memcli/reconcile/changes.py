@@ -77,6 +77,7 @@ class Outcome:
     related: list[Related] = field(default_factory=list)
     error: MemError | None = None
     undo: int = 0
+    source: str = ""  # if an edit lowered it
 
 
 @dataclass

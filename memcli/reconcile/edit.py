@@ -63,9 +63,7 @@ def replace_text(
         if not is_said_by_user and get_body(after) != get_body(before):
             # Otherwise an edit could bring a forgotten text back, in the file of another memory.
             check_near_repeat(open_index(workspace), path, get_body(before), get_body(after))
-        after, outcome.id, outcome.text = stamp_edit(
-            workspace, path, before, after, is_said_by_user=is_said_by_user
-        )
+        after = stamp_edit(workspace, outcome, before, after, is_said_by_user=is_said_by_user)
         outcome.short_id = open_index(workspace, refresh_first=False).shorten_id(outcome.id)
         changes += change_page_line(workspace, outcome.id, outcome.text)
     changes.insert(0, Replace(path, before, after))
@@ -82,9 +80,10 @@ def replace_text(
 
 
 def stamp_edit(
-    workspace: Workspace, path: str, before: str, after: str, *, is_said_by_user: bool
-) -> tuple[str, str, str]:
-    """Return the text of an edited entry with its time, its id and sentence."""
+    workspace: Workspace, outcome: Outcome, before: str, after: str, *, is_said_by_user: bool
+) -> str:
+    """Return the text of an edited entry with its time. Complete the outcome."""
+    path = outcome.path
     try:
         document = parse(after)
     except FrontmatterError as error:
@@ -102,12 +101,14 @@ def stamp_edit(
         stamp = {"updated_at": workspace.stamp}
         if not is_said_by_user:
             stamp.update(lower_source(entry, "inferred"))
+        outcome.source = stamp.get("source", "")
         after = edit_entry(after, stamp)
     # The terminal and the undo log must not show what searches hide.
     entry = replace(
         entry, title=mask_text(workspace, entry.title), body=mask_text(workspace, entry.body)
     )
-    return after, entry.id, entry.summary
+    outcome.id, outcome.text = entry.id, entry.summary
+    return after
 
 
 def lower_source(entry: Entry | IndexedEntry, source: str) -> dict[str, Any]:

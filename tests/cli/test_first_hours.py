@@ -123,3 +123,21 @@ def test_a_file_without_a_type_gets_the_one_that_mem_guesses(tmp_path: Path) -> 
         "Never run terraform import on prod.",
     ]
     assert run_mem(tmp_path, "check")[1] == "entries/b.md:2\ttype should be constraint\n"
+
+
+def test_a_script_that_changes_a_memory_hears_whose_it_is_now(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    run_mem(tmp_path, "write", "Tea at four.", "--path", "tea", "--source", "user")
+    assert (
+        "its source is inferred now"
+        in run_mem(tmp_path, "edit", "tea", "--replace", "four", "five")[1]
+    )
+    assert "source" not in run_mem(tmp_path, "edit", "tea", "--replace", "five", "six")[1]
+
+
+def test_the_list_of_commands_names_the_one_that_undo_reverts(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    assert run_mem(tmp_path, "undo", "--list")[2] == ""
+    run_mem(tmp_path, "write", "Ana likes tea.", "--scope", "user")
+    message = run_mem(tmp_path, "undo", "--list")[2]
+    assert "Ana likes tea." in run_mem(tmp_path, *message.split("memory: mem ")[1].split())[1]
