@@ -63,7 +63,7 @@ def push(workspace: Workspace, progress: Progress | None = None) -> PushResult:
         removed = remove_forgotten(team, index)
         # Another machine of the user may have purged them, and this one has not synced yet.
         purged = {row[0] for row in team.run("select id from purged where owner = current_user")}
-        shared = find_shared_files(index, team.connection.info.user)
+        shared = find_shared_files(index, team.role)
         files = {path: file for path, file in shared.items() if file.id not in purged}
         known: dict[str, str] = dict(
             team.run(
