@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
+from socket import create_connection
+from urllib.parse import urlsplit
 
 from .. import __version__
 from ..api import Context, MemError
@@ -31,6 +33,7 @@ OK, WARNING, ERROR = "ok", "warning", "error"
 SLOW_HOOK = 3.0  # seconds that a user notices at every start
 HOOK_SECONDS = 30.0
 LOCK_SECONDS = 1.0  # to wait for the lock of a workspace
+LLM_SECONDS = 1.0  # to connect
 LOG_DAYS = 7  # problems in the log are shown for so long
 SHOWN_PROBLEMS = 3
 
@@ -207,7 +210,7 @@ def check_model(context: Context) -> Iterator[Check]:
 
 
 def check_llm(workspace: Workspace) -> Iterator[Check]:
-    """Check that the program or library in the settings is installed. Nothing is sent."""
+    """Check that the program or library is installed, or the server answers. Nothing is sent."""
     command, url, model = (
         str(workspace.settings[f"llm.{name}"]) for name in ("command", "url", "model")
     )
@@ -218,7 +221,15 @@ def check_llm(workspace: Workspace) -> Iterator[Check]:
         else:
             yield Check("llm", ERROR, f"{words[0]} is not found", "mem config edit --user")
     elif url:
-        yield Check("llm", OK, f"{model or 'the default model'} at {url}")
+        text = f"{model or 'the default model'} at {url}"
+        parts = urlsplit(url)
+        try:
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+            create_connection((str(parts.hostname), port), LLM_SECONDS).close()
+            yield Check("llm", OK, text)
+        except (OSError, ValueError) as error:
+            hint = "start the server, or change llm.url: mem config edit --user"
+            yield Check("llm", ERROR, f"{text}: {error}", hint)
     elif model and find_spec("litellm") is None:
         hint = "set llm.command or llm.url, or in mem's repository: pipx install --force '.[llm]'"
         yield Check("llm", ERROR, f"{model} needs litellm, which is not installed", hint)

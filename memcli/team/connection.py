@@ -204,4 +204,6 @@ def describe_error(error: "psycopg.Error", is_late: bool, seconds: float) -> tup
     if isinstance(error, errors.InsufficientPrivilege):
         return "your role is not a member of any space", "its administrator adds you (docs/team.md)"
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return re.sub(r"^connection failed: ", "", lines[0]), "check team.dsn: mem doctor"
+    return re.sub(
+        r"^connection failed: ", "", lines[0]
+    ), "start the server, or check team.dsn: mem config get team.dsn"

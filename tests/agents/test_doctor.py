@@ -160,13 +160,20 @@ def test_problems_of_the_workspace_are_shown(workspace: Workspace, tmp_path: Pat
     assert lock.state == "ok"
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("COMMAND", "no-such-program -p", "no-such-program is not found"),
+        ("URL", "http://127.0.0.1:1/v1", "Connection refused"),
+    ],
+)
 def test_a_configured_model_that_is_missing_is_an_error(
-    workspace: Workspace, tmp_path: Path
+    workspace: Workspace, name: str, value: str, problem: str
 ) -> None:
-    environment = {**workspace.context.environment, "MEM_LLM_COMMAND": "no-such-program -p"}
+    environment = {**workspace.context.environment, f"MEM_LLM_{name}": value}
     context = workspace.context._replace(environment=environment)
     (check,) = find(context, "llm", Path("/m"))
-    assert (check.state, check.text) == ("error", "no-such-program is not found")
+    assert check.state == "error" and check.text.endswith(problem)
 
 
 def test_the_command_prints_json_and_fails_on_errors(tmp_path: Path) -> None:
