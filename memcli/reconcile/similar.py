@@ -25,7 +25,6 @@ FORGOTTEN_WORDS = 0.6
 # Of 108 corrections that name words of an old text, 86 find it at .5, and none finds another.
 CORRECTED_COSINE = 0.5
 STEM = 5  # letters by which two forms of a word are the same
-MOST_CORRECTED = 3  # memories with the same wrong value
 # "We use pnpm, not npm" does not say npm.
 NEGATIONS = frozenset("not never no nicht kein keine pas non".split())
 # Usually one text is missing, the memory written before. After a large pull, nobody should wait.
@@ -215,8 +214,8 @@ def find_corrected(
     drafted = split_words(draft.text)
     values = find_values(draft.text, draft.corrects)
     subject = find_stems(draft.text, values)
-    corrected: list[int] = []  # files
-    doubtful: list[int] = []
+    corrected: list[IndexedEntry] = []
+    doubtful: list[IndexedEntry] = []
     rows = index.run(
         "select file, text from entries join texts using(file) where status = 'active'"
         " and owner = ? and project in ('', ?)",
@@ -225,22 +224,16 @@ def find_corrected(
     for file, text in rows:
         content = get_content(text)
         said = split_words(content)
-        if not has_sequence(said, words, but_not=True) or said == drafted:
+        if said == drafted or not has_sequence(said, words, but_not=True):
+            continue
+        if said != words and cosines.get(file, 1.0) < CORRECTED_COSINE:
             continue
         rest = find_stems(content, values)
         shared = len(rest & subject)
-        if said != words and cosines and cosines.get(file, 0.0) < CORRECTED_COSINE:
-            continue
-        if shared * 2 >= len(rest):
-            corrected.append(file)
-        elif shared:
-            doubtful.append(file)
-    found = [files if len(files) <= MOST_CORRECTED else [] for files in (corrected, doubtful)]
-    replaced, contradicted = (
-        [entry for file in files for entry in index.list_entries("file = ?", (file,))]
-        for files in found
-    )
-    return replaced, contradicted
+        if shared or not rest:
+            entries = corrected if shared * 2 >= len(rest) else doubtful
+            entries += index.list_entries("file = ?", (file,))
+    return corrected, doubtful[:MOST_SIMILAR]
 
 
 def find_stems(text: str, values: set[str]) -> set[str]:
