@@ -45,7 +45,7 @@ MESSAGES_BACK = 12  # in which a corrected value is looked up
 STATEMENTS_BACK = 200  # of which a correction or a forget removes some
 LONGEST = 400  # characters of a statement
 SHORT_WITHDRAWAL = 60
-GUARDS = ("question", "hypothetical", "this_session", "narrow", "for_now")
+GUARDS = ("question", "hypothetical", "this_session", "narrow", "one_off", "for_now")
 TYPES = {"rule": "constraint", "preference": "preference", "correction": "correction"}
 # `project: shop` in a task or message
 PROJECT_LINE = re.compile(r"(?im)^[ \t]*project[ \t]*[:=][ \t]*([\w./-]{1,80})[ \t\r]*$")

@@ -260,6 +260,8 @@ def test_a_correction_replaces_only_what_has_its_subject(
                 "Store dates in UTC.",
                 "Public functions need docstrings.",
                 "Stop adding emojis to commit messages.",
+                "In src/server.ts every new route needs a schema.",
+                "Every order must have a customer.",
             ],
         ),
         (
@@ -291,6 +293,7 @@ def test_a_correction_replaces_only_what_has_its_subject(
                 "The deploy script always fails when the VPN is off.",
                 "Always fails on my machine when the cache is cold.",
                 "The kids need shoes.",
+                "Every customer has an id.",
             ],
         ),
     ],
