@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from ..api import Context, MemError, NotFoundError, RejectedError, Workspace, open_all
-from ..formats import build_slug, split_sections
+from ..formats import add_title, build_slug, split_sections
 from ..index import (
     Filter,
     Index,
@@ -136,9 +136,8 @@ def run_ls(
         elif index.workspace.is_own and len(workspaces) > 1:
             marks += "your own · "
         # The path, which is the id of a note, has its title.
-        is_titled = entry.id != entry.path and entry.title not in entry.summary
-        title = f"{entry.title}: " if is_titled else ""
-        lines.append(f"{title}{entry.summary}  ({entry.type} · {marks}{day} · {short_id})")
+        text = add_title(entry.title if entry.id != entry.path else "", entry.summary)
+        lines.append(f"{text}  ({entry.type} · {marks}{day} · {short_id})")
         root = str(index.workspace.root)
         item = {"text": entry.summary, "short_id": short_id, "workspace": root}
         items.append(entry._asdict() | item)

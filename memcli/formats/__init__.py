@@ -104,6 +104,7 @@ if TYPE_CHECKING:
         Passage,
         PassageFinder,
         Problem,
+        add_title,
         build_digest,
         build_keyed_digest,
         build_text_digest,
@@ -160,7 +161,7 @@ __getattr__ = import_lazily(
         "text": (
             "BLOCK_ID BYTES_PER_TOKEN CONTROL FULL_STOP HIDDEN_MARK LIST_MARK Passage "
             "PassageFinder Problem SENTENCE_END SHORT SUMMARY_LENGTH WORD "
-            "build_digest build_keyed_digest build_text_digest build_words_digest "
+            "add_title build_digest build_keyed_digest build_text_digest build_words_digest "
             "count_noun count_tokens cut_middle decode find_conflict_line "
             "find_control_character find_strings find_values find_words fold_name is_binary "
             "is_whole_line normalize replace_passages shorten split_words summarize "

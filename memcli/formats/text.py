@@ -116,6 +116,11 @@ def summarize_texts(texts: Sequence[str], noun: str) -> str:
     return texts[0] if len(texts) == 1 else count_noun(len(texts), noun)
 
 
+def add_title(title: str, text: str) -> str:
+    """Return a text after its title, or alone if it contains the title."""
+    return f"{title}: {text}" if title and text and title.lower() not in text.lower() else text
+
+
 def shorten(text: str, limit: int) -> str:
     """Return a text in one line, cut at a word with an ellipsis if it is too long."""
     plain = " ".join(text.split())

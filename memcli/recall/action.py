@@ -100,13 +100,10 @@ def parse_action(tool: Tool, folder: str) -> list[Step]:
         full_path = os.path.normpath(os.path.join(folder, path))
         steps.append(Step(paths=(full_path,)))
     # Rules name files as seen from the top of the repository.
-    top = find_repository_folder(folder) or folder.rstrip("/")
-    return [make_relative(step, f"{top}/") for step in steps]
-
-
-def make_relative(step: Step, folder: str) -> Step:
-    paths = [path.removeprefix(folder) for path in step.paths]
-    return step._replace(paths=tuple(paths))
+    top = f"{find_repository_folder(folder) or folder.rstrip('/')}/"
+    return [
+        step._replace(paths=tuple(path.removeprefix(top) for path in step.paths)) for step in steps
+    ]
 
 
 def find_repository_folder(folder: str) -> str:

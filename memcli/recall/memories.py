@@ -56,6 +56,7 @@ class Memory:
     score: float  # relevance, lowered by age and disuse
     workspace: Workspace
     files: Sequence[str] = ()
+    title: str = ""
     updated_at: str = ""
     is_outdated: bool = False  # another memory says otherwise
     newer: str = ""  # the name of a later memory about the same
@@ -141,7 +142,7 @@ class MemoryReader:
             layer=get_layer(entry.type),
             kind="entry",
             type=entry.type,
-            text=text or entry.title or entry.summary,
+            text=text or entry.summary,
             date=self.workspace.format_local(entry.updated_at),
             source=entry.source,
             path=entry.path,
@@ -149,6 +150,7 @@ class MemoryReader:
             score=relevance * (1 - self.weight + self.weight * retention),
             workspace=self.workspace,
             files=entry.files,
+            title=entry.title,
             updated_at=entry.updated_at,
             # Not if a later hit is about the same subject: most such memories are still true, and
             # the agent sees the dates of both.

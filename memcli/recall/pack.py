@@ -18,10 +18,9 @@ from .lookup import (
     escape_text,
     render_context,
     render_line,
-    render_memory,
 )
 from .memories import LAYERS, Memory, find_memories
-from .prompt import LIMITS, choose_texts, describe_memory, record_access, shorten_prompt
+from .prompt import LIMITS, choose_texts, record_access, render_with_attributes, shorten_prompt
 from .visible import UNTRUSTED, is_passage_for, list_records, read_page
 
 FORMATS = ("context", "block", "json")
@@ -118,7 +117,7 @@ def choose_memories(
         elif not left[memory.layer]:
             why = LIMIT
         else:
-            line = render_memory(memory.name, describe_memory(memory), text)
+            line = render_with_attributes(memory, text)
             # The memory that crosses the soft budget is whole.
             if soft.left > 0 and hard.take(line):
                 soft.left -= len(line.encode("utf-8", "replace")) + 1

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from .. import data
 from ..errors import UnavailableError
-from ..formats import cut_middle
+from ..formats import add_title, cut_middle
 from ..index import UNSPACED, get_stop_words, open_index
 from ..store import Workspace
 from .lookup import Budget, Shown, get_new_sentences, render_context, render_memory
@@ -101,7 +101,7 @@ def render_memories(memories: Sequence[Memory], shown: Shown, tokens: int) -> st
     for memory, text in choose_texts(memories, shown):
         if not text:
             continue
-        line = render_memory(memory.name, describe_memory(memory), text)
+        line = render_with_attributes(memory, text)
         if budget.take(line):
             lines[memory.layer].append(line)
             shown.add(text, memory.id)
@@ -124,18 +124,19 @@ def choose_texts(memories: Sequence[Memory], shown: Shown) -> Iterator[tuple[Mem
         yield memory, memory.text if memory.name in again else get_text(memory)
 
 
-def describe_memory(memory: Memory) -> dict[str, str]:
-    """Return the attributes that an agent sees next to the text of a memory."""
+def render_with_attributes(memory: Memory, text: str) -> str:
+    """Return the line that an agent sees for the text of a memory."""
     marks = [OUTDATED] if memory.is_outdated else []
     marks += [f"see also, later: {memory.newer}"] if memory.newer else []
     if memory.files:
         marks += describe_changed_files(memory.workspace, memory.files, memory.updated_at)
-    return {
+    attributes = {
         "type": memory.type or memory.kind,
         "date": memory.date,
         "source": memory.source if memory.source != "user" else "",
         "note": "; ".join(marks),
     }
+    return render_memory(memory.name, attributes, add_title(memory.title, text))
 
 
 def record_access(memories: Sequence[Memory]) -> None:

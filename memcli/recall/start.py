@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..formats import BYTES_PER_TOKEN, HEADING, WORD, count_noun, count_tokens
+from ..formats import BYTES_PER_TOKEN, HEADING, WORD, add_title, count_noun, count_tokens
 from ..index import Index, IndexedEntry, open_index
 from ..reconcile import find_outdated_ids
 from ..search.search import split_sentences
@@ -253,7 +253,7 @@ def choose_rules(
         text = get_new_sentences(cut_at_sentence(body, RULE_LENGTH), shown)
         origin = entry.source if entry.source != "user" else ""
         is_outdated = entry.conflicts_with or entry.id in outdated
-        line = format_line(text, origin, OUTDATED if is_outdated else "")
+        line = format_line(add_title(entry.title, text), origin, OUTDATED if is_outdated else "")
         # The rest of a long rule may still come with a prompt.
         is_whole = len(body) <= RULE_LENGTH
         if not text and is_whole:
@@ -356,7 +356,7 @@ def choose_recent(
         text = get_new_sentences(entry.summary, shown)
         origin = entry.source if entry.source == "repository" else ""
         is_outdated = entry.conflicts_with or entry.id in outdated
-        line = format_line(text, origin, OUTDATED if is_outdated else "")
+        line = format_line(add_title(entry.title, text), origin, OUTDATED if is_outdated else "")
         if text and budget.take(line):
             shown.add(text, entry.id if is_whole else "")
             lines.append(

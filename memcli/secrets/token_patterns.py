@@ -118,18 +118,11 @@ def find_line_ends(lines: list[str]) -> tuple[list[str], list[int]]:
         if " " not in line[-6:-3]:
             # A token that begins here may have too few characters on this line to be in the words.
             ends.append(line[-15:])
-            if (
-                " " not in line[-13:-3]
-                and len(line) > 12
-                and len(after) > 7
-                and is_dense(after.lstrip())
-            ):
-                broken.append(number)
+            if " " not in line[-13:-3] and len(line) > 12 and len(after) > 7:
+                start = after.lstrip()[:16]
+                if " " not in start[2:8] and ":" not in start:
+                    broken.append(number)
     return ends, broken
-
-
-def is_dense(line: str) -> bool:
-    return " " not in line[2:8] and ":" not in line[:16]
 
 
 def find_candidate_rules(long: str) -> Iterator[TokenRule]:

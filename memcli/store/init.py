@@ -75,9 +75,9 @@ def create_workspace(
         machine = build_machine(root.resolve(), context.state_folder, is_trusted=is_new)
         machine.save_trust(root.resolve(), is_new)
         # Last, because this file makes the folder a workspace.
-        write_if_missing(
-            root / "mem.yaml", FIRST_LINE + (f"layout: {layout}\n" if is_vault else "")
-        )
+        if not (root / "mem.yaml").exists():
+            text = FIRST_LINE + (f"layout: {layout}\n" if is_vault else "")
+            write_atomically(root / "mem.yaml", text.encode())
     except OSError as error:
         remove_created(created)
         raise RejectedError(f"cannot create a workspace in {root}: {error.strerror}") from None
@@ -242,11 +242,6 @@ def remove_created(created: Sequence[Path]) -> None:
                 path.rmdir()
             else:
                 path.unlink()
-
-
-def write_if_missing(path: Path, text: str) -> None:
-    if not path.exists():
-        write_atomically(path, text.encode())
 
 
 def add_lines(path: Path, lines: Sequence[str]) -> None:

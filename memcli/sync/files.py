@@ -301,7 +301,9 @@ class TreeMerge:
 
     def write_file(self, text: str | None, mode: str = REGULAR[0]) -> Blob | None:
         """Store the text of a file in git. None deletes the file."""
-        return None if text is None else Blob(mode, self.repository.write_blob(text))
+        if text is None:
+            return None
+        return Blob(mode, self.repository.run("hash-object", "-w", "--stdin", data=text).strip())
 
     def unify_names(self) -> None:
         """Give memories that one side renamed the same path in all three trees.

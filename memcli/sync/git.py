@@ -195,9 +195,6 @@ class Repository:
         """Return the text of a file of a commit, empty if it is missing."""
         return self.read_files(commit, [path])[path] or ""
 
-    def write_blob(self, text: str) -> str:
-        return self.run("hash-object", "-w", "--stdin", data=text).strip()
-
     def write_commit(self, tree: str, parents: Sequence[str], message: str) -> str:
         options = [f"-p{parent}" for parent in parents]
         return self.run("commit-tree", *options, "-F", "-", tree, data=message).strip()

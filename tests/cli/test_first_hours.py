@@ -141,3 +141,10 @@ def test_the_list_of_commands_names_the_one_that_undo_reverts(tmp_path: Path) ->
     run_mem(tmp_path, "write", "Ana likes tea.", "--scope", "user")
     message = run_mem(tmp_path, "undo", "--list")[2]
     assert "Ana likes tea." in run_mem(tmp_path, *message.split("memory: mem ")[1].split())[1]
+
+
+@pytest.mark.parametrize("command", [("recall", "who sells fridge thermometers"), ("context",)])
+def test_an_agent_sees_the_title_of_a_memory(tmp_path: Path, command: tuple[str, ...]) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "entries/a.md", "---\ntitle: Anke Richter\n---\n\nSells fridge thermometers.\n")
+    assert "Anke Richter: Sells fridge thermometers." in run_mem(tmp_path, *command)[1]
