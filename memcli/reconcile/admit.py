@@ -94,12 +94,11 @@ class Admission:
                 planned.fields["conflicts_with"] = (*planned.conflicts_with, other.id)
                 outcome.related.append(build_related(self.index, other, "contradicts"))
         # A project may have its own value, so both stay.
-        where = "key != '' and key = ? and owner = ? and status = 'active' and project != ?"
-        slot = (fold_key(draft.key), draft.owner, draft.project)
+        where = "key != '' and key = ? and owner = ? and project != ? and '' in (project, ?)"
+        slot = (fold_key(draft.key), draft.owner, draft.project, draft.project)
         outcome.related += [
             build_related(self.index, item, f"same key in {item.project or 'all projects'}")
-            for item in self.index.list_entries(where, slot)
-            if not item.project or not draft.project
+            for item in self.index.list_entries(f"{where} and status = 'active'", slot)
         ]
         known_ids = {planned.id, *(related.id for related in outcome.related)}
         outcome.related += [

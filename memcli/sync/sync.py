@@ -272,7 +272,7 @@ class Exchange:
         """Delete the text of the memories that another machine purged."""
         new_ids = self.read_purged_ids(theirs) - self.workspace.read_purged_ids()
         index = open_index(self.workspace, refresh_first=bool(new_ids))
-        entries = [entry for entry in map(index.find_by_id, new_ids) if entry is not None]
+        entries = list(filter(None, map(index.find_by_id, new_ids)))
         if entries:
             purge_entries(index, entries, actor="hook")
 

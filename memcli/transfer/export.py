@@ -96,15 +96,15 @@ class Selection(NamedTuple):
 
 def find_files(index: Index, selection: Selection) -> list[ExportedFile]:
     """Return the files to export, in the order in which they are imported."""
-    conditions = ["1"]
-    if selection.types:
-        marks = ", ".join("?" * len(selection.types))
-        conditions.append(f"type in ({marks})")
-    if selection.tags:
-        marks = ", ".join("?" * len(selection.tags))
-        # `tags` is a list in JSON.
-        conditions.append(f"exists (select 1 from json_each(tags) where value in ({marks}))")
-    statement = FIND_FILES.format(condition=" and ".join(conditions))
+    condition = "1"
+    # `tags` is a list in JSON.
+    for clause, values in (
+        (" and type in ({})", selection.types),
+        (" and exists (select 1 from json_each(tags) where value in ({}))", selection.tags),
+    ):
+        if values:
+            condition += clause.format(", ".join("?" * len(values)))
+    statement = FIND_FILES.format(condition=condition)
     rows = index.run(statement, [*selection.types, *selection.tags])
     files = [ExportedFile(*row) for row in rows]
     if not selection.with_conversations:

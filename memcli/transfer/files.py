@@ -437,17 +437,15 @@ class FilePlanner:
         is_active = entry.status == "active"
         if near is not None and is_active and near.id != entry.id:
             return self.plan_inbox_entry(entry, near)
-        is_update = current is not None and path not in self.paths and not is_id(entry.id)
-        # Nobody has changed the note here since an earlier import.
-        is_update = is_update and (path, current) in self.imported
-        if path in self.paths or (current is not None and not is_update):
-            # Without an id, the path is the identity of a note.
-            if path not in self.paths and not is_id(entry.id):
-                raise RejectedError(f"differs from {path} here, which was not changed")
+        if path in self.paths or (current is not None and is_id(entry.id)):
             path = build_longer_path(path, entry, file.text)
             # The same file twice in one import, or again in a later one.
             if path in self.paths or read_file(self.workspace, path) == file.text:
                 return None
+            current = None
+        # Without an id, the path is the identity of a note. It may have changed in the other tool.
+        elif current is not None and (path, current) not in self.imported:
+            raise RejectedError(f"differs from {path} here, which was not changed")
         self.paths.add(path)
         self.folders.update(map(str, PurePosixPath(path).parents))
         text = file.text
@@ -456,7 +454,7 @@ class FilePlanner:
             text, changes = self.compare_keys(entry, text)
         # Without a date in its text, the date of a memory is the time of its file.
         has_date = read_file_entry(replace(file, modified="")).created_at != format_time(EPOCH)
-        group = ChangeGroup([Replace(path, current if is_update else None, text), *changes])
+        group = ChangeGroup([Replace(path, current, text), *changes])
         return PlannedFile(path, group, "" if has_date else file.modified)
 
     def plan_inbox_entry(self, entry: Entry, near: IndexedEntry) -> PlannedFile | None:
