@@ -8,8 +8,10 @@ STORED = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?))?\s*(Z|[+-]\d\d:?\d\d)?",
     re.IGNORECASE,
 )
-# 3d, 2 weeks, 1 month ago
-AGO = re.compile(r"(\d{1,4})\s*(h|d|w|m|y|hours?|days?|weeks?|months?|years?)(?:\s+ago)?")
+# 3d, 2 weeks, 1 month ago, in 2 weeks
+DISTANCE = re.compile(
+    r"(in (?!.*ago))?(\d{1,4})\s*(h|d|w|m|y|hours?|days?|weeks?|months?|years?)(?:\s+ago)?"
+)
 DAYS_OF_UNIT = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 WEEKS = {"last": -1, "this": 0, "next": 1}
@@ -51,15 +53,16 @@ def parse_period(text: str, now: datetime, zone: tzinfo = UTC) -> tuple[datetime
     """Parse a date as a person types it. Return its first and last moment.
 
     Accepts 2026-11-28, 28.11.2026, 2026-11, 2026, october, "oct 2026", "nov 28", now, today,
-    yesterday, last tuesday, last week, next month, 3d, 2w, "3 weeks ago" and stored times.
+    yesterday, last tuesday, next month, 3d, 2w, "3 weeks ago", "in 2 weeks" and stored times.
     """
     words = " ".join(text.lower().split())
     today = now.astimezone(zone).date()
-    ago = AGO.fullmatch(words)
+    match = DISTANCE.fullmatch(words)
     try:
-        if ago:
-            distance = timedelta(days=int(ago[1]) * DAYS_OF_UNIT[ago[2][0]])
-            return now - distance, now - distance
+        if match:
+            distance = timedelta(days=int(match[2]) * DAYS_OF_UNIT[match[3][0]])
+            moment = now + distance if match[1] else now - distance
+            return moment, moment
         days = find_days(words, today)
         if days:
             first, after = (datetime.combine(day, datetime.min.time(), zone) for day in days)
@@ -68,20 +71,14 @@ def parse_period(text: str, now: datetime, zone: tzinfo = UTC) -> tuple[datetime
         return None
     if words == "now":
         return now, now
-    moment = parse_time(text, zone)
-    return (moment, moment) if moment else None
+    stored = parse_time(text, zone)
+    return (stored, stored) if stored else None
 
 
 def parse_end(text: str, now: datetime, zone: tzinfo = UTC) -> datetime | None:
     """Parse the date after which something no longer applies: `3d` is in three days."""
-    words = " ".join(text.lower().split()).removeprefix("in ")
-    ahead = AGO.fullmatch(words)
-    if ahead and not words.endswith("ago"):
-        try:
-            return now + timedelta(days=int(ahead[1]) * DAYS_OF_UNIT[ahead[2][0]])
-        except OverflowError:
-            return None
-    period = parse_period(text, now, zone)
+    words = " ".join(text.lower().split())
+    period = parse_period(f"in {words}", now, zone) or parse_period(text, now, zone)
     if period and period[1] < now:
         # Here, a weekday or month without a year is the next one instead of the latest.
         days = 7 if words in WEEKDAYS else 365 if NAMED.fullmatch(words) else 0
@@ -94,10 +91,8 @@ def find_days(words: str, today: date) -> tuple[date, date] | None:
 
     Raises ValueError for a day that does not exist.
     """
+    day = None
     near = ("yesterday", "today", "tomorrow")
-    if words in near:
-        day = today + timedelta(days=near.index(words) - 1)
-        return day, day + timedelta(days=1)
     # Weeks start on Monday (ISO 8601).
     which, _, unit = words.partition(" ")
     if unit == "week" and which in WEEKS:
@@ -110,22 +105,25 @@ def find_days(words: str, today: date) -> tuple[date, date] | None:
         if which == "next":
             first = add_month(first)
         return first, add_month(first)
-    weekday = words.removeprefix("last ")
-    if weekday in WEEKDAYS:
-        # On a Tuesday, "tuesday" means a week ago.
-        back = (today.weekday() - WEEKDAYS.index(weekday) - 1) % 7 + 1
-        return today - timedelta(days=back), today - timedelta(days=back - 1)
     if re.fullmatch(r"\d{4}", words):
         return date(int(words), 1, 1), date(int(words) + 1, 1, 1)
     if re.fullmatch(r"\d{4}-\d\d", words):
-        first = date(int(words[:4]), int(words[5:]), 1)
+        first = date.fromisoformat(words + "-01")
         return first, add_month(first)
-    if re.fullmatch(r"\d{4}-\d\d-\d\d", words):
+    weekday = words.removeprefix("last ").removeprefix("next ")
+    if words in near:
+        day = today + timedelta(days=near.index(words) - 1)
+    elif weekday in WEEKDAYS:
+        # On a Tuesday, "tuesday" means a week ago.
+        sign = 1 if which == "next" else -1
+        distance = (sign * (WEEKDAYS.index(weekday) - today.weekday()) - 1) % 7 + 1
+        day = today + timedelta(days=sign * distance)
+    elif re.fullmatch(r"\d{4}-\d\d-\d\d", words):
         day = date.fromisoformat(words)
-        return day, day + timedelta(days=1)
     # Not 11/28/2026: half of the world would read 3/4/2026 as another day than we do.
-    if re.fullmatch(r"\d{1,2}\.\d{1,2}\.\d{4}", words):
+    elif re.fullmatch(r"\d{1,2}\.\d{1,2}\.\d{4}", words):
         day = date(*map(int, reversed(words.split("."))))
+    if day:
         return day, day + timedelta(days=1)
     named = NAMED.fullmatch(words)
     return find_named_days(named, today) if named else None

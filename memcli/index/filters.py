@@ -203,12 +203,17 @@ def build_check(condition: str, now: datetime, zone: tzinfo) -> Callable[[dict[s
     name, operator, text = match.groups()
     wanted = text.strip("\"'")
     period = parse_period(wanted, now, zone)
+    # A due date in "2 weeks" is ahead, and the last contact "2 weeks" ago.
+    is_vague = any(parse_period(f"{word} {wanted}", now, zone) for word in ("in", "next"))
 
     def compare(value: Any) -> int:
         """Return -1, 0 or 1. A date within the wanted period is equal to it."""
         moment = parse_time(str(value), zone)
         # Letters have another order than dates, but `due=someday` may stand next to dates.
         if moment is not None and (period or operator[0] in "<>"):
+            if is_vague:
+                hint = "for example: in 2 weeks, 2 weeks ago, next friday, last friday"
+                raise UsageError(f"{wanted!r} can be past or future", hint)
             first, last = period or parse_date(wanted, now, zone)
             return int(moment > last) - int(moment < first)
         return compare_order(value, wanted)

@@ -40,6 +40,8 @@ def test_a_note_that_starts_like_others_is_shown_by_its_title(tmp_path: Path, st
         "shelf=blue",
         "due<next month",
         "due=this month",
+        "due<in 2 weeks",
+        "due<=next monday",
     ],
 )
 def test_a_condition_understands_links_imported_columns_and_dates(
@@ -50,6 +52,14 @@ def test_a_condition_understands_links_imported_columns_and_dates(
     put(workspace, "entries/a.md", f"---\n{head}\ndue: 2026-11-30\n---\n\nThe sewers.\n")
     put(workspace, "entries/b.md", "---\nauthor: Melville\ndue: 2026-12-20\n---\n\nThe whale.\n")
     assert list_texts(tmp_path, "--where", condition) == ["The sewers."]
+
+
+def test_a_condition_does_not_guess_whether_a_date_is_past(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "entries/a.md", "---\ndue: 2026-11-30\n---\n\nThe sewers.\n")
+    for date in ("2 weeks", "friday"):
+        code, _, error = run_mem(tmp_path, "ls", "--where", f"due<{date}")
+        assert code == 2 and "in 2 weeks, 2 weeks ago" in error
 
 
 def test_a_link_copied_from_a_note_names_it(tmp_path: Path) -> None:
