@@ -52,11 +52,21 @@ def read_daily_settings(root: Path) -> tuple[str, str]:
 def find_daily_note(root: Path, day: datetime) -> str:
     """Return the path of a day's note, empty for unknown settings."""
     folder, pattern = read_daily_settings(root)
+    if not (root / ".obsidian/daily-notes.json").exists():
+        folder = find_common_folder(root)
     name = format_day(pattern, day)
     path = PurePosixPath(folder, f"{name}.md")
     is_hidden = any(part.startswith(".") for part in path.parts)
     is_usable = name and not is_hidden and not path.is_absolute() and "\0" not in str(path)
     return str(path) if is_usable else ""
+
+
+@lru_cache
+def find_common_folder(root: Path) -> str:
+    """Return the folder of all daily notes, if Obsidian's settings stayed on another computer."""
+    paths = [path for place in ("", "[!.]*/") for path in root.glob(f"{place}20??-??-??.md")]
+    folders = {path.parent.relative_to(root) for path in paths}
+    return str(folders.pop()) if len(folders) == 1 else ""
 
 
 def find_day(settings: tuple[str, str], path: str, zone: tzinfo) -> datetime | None:

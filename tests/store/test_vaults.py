@@ -218,6 +218,14 @@ def test_forgetting_a_note_leaves_its_own_properties_alone(vault: Path) -> None:
         assert f"---\n{head}\nconflicts_with: " in (vault / "Essay.md").read_text()
 
 
+def test_a_daily_note_is_next_to_earlier_ones_without_obsidians_settings(vault: Path) -> None:
+    run_mem(vault, "init")
+    run_mem(vault, "config", "set", "vault.daily_note", "true")
+    (vault / ".obsidian/daily-notes.json").unlink()
+    run_mem(vault, "note", "woke early")
+    assert "woke early" in (vault / "Daily/2026-11-28.md").read_text()
+
+
 def test_a_purge_cleans_the_daily_note_and_names_other_notes(vault: Path) -> None:
     run_mem(vault, "init")
     run_mem(vault, "config", "set", "vault.daily_note", "true")
