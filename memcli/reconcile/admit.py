@@ -73,7 +73,7 @@ class Admission:
         """Plan the changes that save a completed draft. Raises the error of a gate."""
         known = self.find_same_words(draft) if self.deduplicate else None
         if known is not None and known.is_active:
-            return self.confirm(draft, known)
+            return self.confirm(draft, known, near)
         if known is not None and known.superseded_by:
             if is_repeated(draft, known):
                 return self.record_outcome(draft, known, "unchanged")
@@ -114,7 +114,7 @@ class Admission:
         self.record_group(draft, outcome, planned)
         return outcome
 
-    def confirm(self, draft: Draft, known: Planned) -> Outcome:
+    def confirm(self, draft: Draft, known: Planned, near: Neighbors) -> Outcome:
         """Confirm a memory instead of storing the same words twice. Given fields are updated."""
         if is_repeated(draft, known):
             return self.record_outcome(draft, known, "unchanged")
@@ -139,7 +139,7 @@ class Admission:
         self.apply_changes(draft, known, changes)
         known.sources, known.is_confirmed = sources, True
         outcome = build_outcome(self.index, "confirmed", known)
-        self.supersede_or_contradict(draft, known, self.find_replaced(draft), outcome)
+        self.supersede_or_contradict(draft, known, self.find_replaced(draft, near), outcome)
         return outcome
 
     def restore(self, draft: Draft, known: Planned) -> Outcome:

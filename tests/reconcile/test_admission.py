@@ -229,6 +229,10 @@ def test_a_correction_replaces_only_what_has_its_subject(
     assert (old in list_texts(workspace)) == (relations != ["replaces"])
     questions = [question.kind for question in list_questions(workspace)]
     assert questions == ["conflict"] * (relations == ["contradicts"])
+    if relations == ["replaces"]:  # again, after somebody repeated the old value
+        save(workspace, say(old), say("Tea is at four."))
+        save(workspace, say(new))
+        assert list_texts(workspace) == sorted([new, "Tea is at four."])
 
 
 @pytest.mark.parametrize(
