@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         UNSPACED,
         find_content_words,
         find_spellings,
+        get_small_talk,
         get_stop_words,
         is_one_edit_apart,
         split_query,
@@ -53,7 +54,7 @@ __getattr__ = import_lazily(
         "scan": "list_all_files read_ignored_patterns remove_leftovers scan_workspace",
         "settled": "is_same_file",
         "words": (
-            "UNSPACED find_content_words find_spellings get_stop_words "
+            "UNSPACED find_content_words find_spellings get_small_talk get_stop_words "
             "is_one_edit_apart split_query"
         ),
         "writer": "delete_file store_file",

@@ -145,6 +145,12 @@ def get_stop_words() -> frozenset[str]:
     return data.words("stop_words.toml", "stop_words")
 
 
+@cache
+def get_small_talk() -> frozenset[str]:
+    """Return the words that say nothing in a conversation, such as `ok` and `again`."""
+    return get_stop_words() | data.words("prompt_cues.toml", "acknowledgements")
+
+
 def find_content_words(text: str) -> set[str]:
     """Return the words of a text that say something about its subject."""
     return set(split_words(text)) - get_stop_words()

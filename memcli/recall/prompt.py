@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from .. import data
 from ..errors import UnavailableError
 from ..formats import add_title, cut_middle
-from ..index import UNSPACED, get_stop_words, open_index
+from ..index import UNSPACED, get_small_talk, open_index
 from ..store import Workspace
 from .lookup import Budget, Shown, get_new_sentences, render_context, render_memory
 from .memories import LAYERS, Memory, find_memories, save_queue, start_late_search, take_queue
@@ -27,7 +27,6 @@ MOST_TURNS = 50
 SAME_TOPIC = 0.3
 TOPIC_WEIGHT = 0.3  # of a prompt in the running topic
 LEAST_TOPIC_WORDS = 6  # "yes, the second one" has no topic of its own
-FILE = "prompt_cues.toml"
 # A memory needs this relevance with a prompt without any cue, and less or more for each cue. Chosen
 # on the prompts of one author, checked with those of another.
 LEAST = 0.31
@@ -189,8 +188,7 @@ def needs_memory(prompt: str) -> bool:
     if any(len(run) >= SHORTEST_UNSPACED for run in re.findall(UNSPACED, prompt)):
         return True
     words = WORD.findall(normalize_prompt(prompt))
-    empty = get_stop_words() | data.words(FILE, "acknowledgements")
-    telling = [word for word in words if word not in empty and not word.isdigit()]
+    telling = [word for word in words if word not in get_small_talk() and not word.isdigit()]
     # A word alone is an answer, or a name that the code uses.
     return bool(telling) and len(prompt.split()) > 1 and len(telling) + len(words) > 3
 
@@ -231,7 +229,7 @@ def normalize_prompt(prompt: str) -> str:
 
 @cache
 def load_cues() -> tuple[Cue, ...]:
-    rows: list[dict[str, Any]] = data.table(FILE)["cue"]
+    rows: list[dict[str, Any]] = data.table("prompt_cues.toml")["cue"]
     return tuple(
         Cue(float(row["weight"]), row.get("request", False), tuple(parse_phrases(row["phrases"])))
         for row in rows

@@ -20,6 +20,7 @@ from ..index import (
     build_entry,
     find_content_words,
     find_files,
+    get_small_talk,
     get_stop_words,
     read_passages,
 )
@@ -109,7 +110,7 @@ def build_candidates(
         speaker = passage.title if passage.kind == "session" else ""
         # A question that was asked before says nothing new, and "ok, thanks, see you" nothing.
         is_empty = speaker and (
-            query_words.issuperset(split_words(passage.text)[1:])
+            (query_words | get_small_talk()).issuperset(split_words(passage.text)[1:])
             or (not item.words and len(find_words(passage.text)) < LEAST_WORDS)
         )
         if is_empty and "session" not in wanted.kinds:

@@ -83,6 +83,12 @@ def test_small_talk_answers_only_for_its_own_words(tmp_path: Path) -> None:
     put(workspace, "sessions/s1/session.jsonl", f"{event}\n")
     assert not find(workspace, "a polite farewell")
     assert find(workspace, "who said thanks")
+    # The words of a turn next to it count for "OK." too.
+    talk = ["what port was staging again?", "OK.", "the port is 6543"]
+    lines = [json.dumps({"role": "user", "content": text}) for text in talk]
+    put(workspace, "sessions/s1/session.jsonl", "\n".join(lines) + "\n")
+    found = find(workspace, "what port does staging use")
+    assert [hit.text for hit in found] == ["user: the port is 6543"]
 
 
 def test_notes_of_one_template_need_another_common_word(tmp_path: Path) -> None:
