@@ -72,8 +72,9 @@ def run_decay(
 ) -> Result:
     """Mark memories that have faded, so that searches and agents no longer show them.
 
-    A memory fades with its age. Use and trust slow this down. Pinned memories, your preferences,
-    constraints, entities, episodes and summaries never fade.
+    A memory fades with its age, which counts from when its file came to this computer. Use and
+    trust slow this down. Pinned memories, your preferences, constraints, entities, episodes and
+    summaries never fade.
 
     \b
     Examples:
