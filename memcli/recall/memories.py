@@ -82,19 +82,19 @@ def find_memories(
         limit=CANDIDATES,
         wanted=Filter(kinds=tuple(kinds)),
         embed_seconds=EMBED_SECONDS,
-        own_project=True,
+        own_project=bool(workspaces[0].project),
     )
     for workspace in workspaces:
         result = search([workspace], prompt, options)
         messages += result.messages
         index = open_index(workspace, refresh_first=False)
         named = find_named_entries(index, prompt) if with_names else {}
-        by_id = {hit.id: hit for hit in result.hits if hit.id}
-        for hit in by_id.values():
+        hits = {hit.path: hit for hit in result.hits if hit.id}
+        by_id = {hit.id: hit for hit in hits.values()}
+        for hit in hits.values():
             # An earlier value alone would look current.
             if later := by_id.get(hit.newer):
                 later.relevance = max(later.relevance, hit.relevance)
-        hits = {hit.path: hit for hit in by_id.values()}
         entries = {**read_entries(index, list(hits)), **named}
         reader = MemoryReader(index, prompt)
         for path, entry in entries.items():
@@ -107,7 +107,7 @@ def find_memories(
             # The page is shown as a whole.
             if hit.id or hit.kind == "memory" or hit.relevance < least:
                 continue
-            if is_passage_for(workspace, hit.kind, hit.project):
+            if is_passage_for(workspace, hit.kind):
                 memory = reader.build_from_passage(hit)
                 # The hook has stored the prompt itself just now.
                 is_prompt = memory.text.endswith(" ".join(prompt.split()))

@@ -24,15 +24,13 @@ def is_recallable(workspace: Workspace, entry: IndexedEntry) -> bool:
     return not workspace.is_expired(entry) and not workspace.is_foreign(entry.project)
 
 
-def is_passage_for(workspace: Workspace, kind: str, other_project: str = "") -> bool:
+def is_passage_for(workspace: Workspace, kind: str) -> bool:
     """Return whether a passage of a note, record or conversation may be shown here."""
     # A clone's conversations would look like the user's own words.
     if kind == "session" and not workspace.is_trusted:
         return False
-    if not workspace.is_own or not workspace.project:
-        return True
     # Notes of the user's own workspace do not name their project.
-    return kind in ("session", "history") and not other_project
+    return not workspace.is_own or not workspace.project or kind in ("session", "history")
 
 
 def list_records(index: Index) -> list[tuple[Record, str]]:
