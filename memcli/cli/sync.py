@@ -31,7 +31,7 @@ def run_sync(
     the address of an empty repository the first time, and the same address on every other machine.
     If the memory is inside a project's repository, commit it with the code instead.
 
-    mem fetches, commits your changes, merges and pushes. It never rewrites pushed commits. Exits
+    mem fetches, commits your changes, merges and pushes. It never rewrites history. Exits
     with 3 if something new needs your decision, or if a file was not sent.
 
     \b

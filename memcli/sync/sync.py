@@ -1,7 +1,7 @@
 """Exchange a workspace that is a git repository of its own with other machines.
 
 Fetch, commit what changed here, merge outside of the work tree, push, and move the work tree.
-Pushed commits are never rewritten. The push comes before the work tree moves, so that two machines
+History is never rewritten. The push comes before the work tree moves, so that two machines
 which sync at the same moment do not merge each other's merges.
 """
 
@@ -133,15 +133,12 @@ class Exchange:
                 self.commit()
                 self.result.messages.append("there is no remote: mem sync ADDRESS adds one")
                 return
-            try:
-                self.repository.fetch(self.remote)
-                theirs = self.find_remote_commit()
-                # Before the commit, which would have the purged text in our notes and history.
-                if theirs:
-                    self.purge_received(theirs)
-            except MemError:
-                self.commit()
-                raise
+            self.repository.fetch(self.remote)
+            theirs = self.find_remote_commit()
+            # Before the commit, which would have the purged text in our notes and history. So
+            # nothing is committed while the remote is away.
+            if theirs:
+                self.purge_received(theirs)
             ours = self.commit()
             target = self.combine(ours, theirs)
             self.check_names(target)
@@ -229,31 +226,16 @@ class Exchange:
             paths = "".join(f"{path}\0" for path in pending)
             head = repository.find_commit("HEAD")
             tree = self.write_tree(head, paths)
-            parents = self.find_parents(head)
-            if head in parents and repository.find_tree(head) == tree:
+            if head and repository.find_tree(head) == tree:
                 return head
-            before = parents[0] if parents else repository.empty_tree
+            before = head or repository.empty_tree
             message = build_message(list_items(workspace, repository, before, tree))
-            new = repository.write_commit(tree, parents, message)
+            new = repository.write_commit(tree, [head] if head else [], message)
             # Files that somebody else staged stay staged. `update-ref` fails if HEAD is not `head`.
             repository.run(*UPDATE_INDEX, "--stdin", data=paths)
             repository.run("update-ref", "-m", "mem sync", "HEAD", new, head)
         self.result.committed = message.partition("\n")[0]
         return new
-
-    def find_parents(self, head: str) -> list[str]:
-        """Return the parents of our next commit.
-
-        After a purge, that commit replaces those which no remote has: they could have the text.
-        """
-        if not head:
-            return []
-        rows = self.repository.run("rev-list", "--boundary", head, "--not", "--remotes").split()
-        # Without rows, a remote has them all.
-        sent = [row[1:] for row in rows if row.startswith("-")]
-        if sent and self.workspace.read_purged_ids() - self.read_purged_ids(sent[0]):
-            return sent
-        return [head]
 
     def read_purged_ids(self, commit: str) -> frozenset[str]:
         return parse_purged_ids(self.repository.read_file(commit, self.workspace.purged_path))

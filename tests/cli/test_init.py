@@ -143,7 +143,7 @@ def test_ctrl_c_while_it_creates_leaves_nothing(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("memcli.store.init.write_if_missing", interrupt)
+    monkeypatch.setattr("memcli.store.init.write_atomically", interrupt)
     with pytest.raises(KeyboardInterrupt):
         run_init(shop, "n\nn\nn\n")
     assert [path.name for path in shop.iterdir()] == [".git"]
