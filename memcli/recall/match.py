@@ -141,7 +141,8 @@ class Rule:
         self.pairs: set[tuple[str, str]] = set()
         for sentence in SENTENCE_END.split(NO_WORDS.sub(" - ", text[:LONGEST_RULE])):
             stems = list_stems(sentence)
-            self.stems.update(stems)
+            # `PersistentVolumeClaim` is one word in a command.
+            self.stems.update(stems, list_stems(sentence.lower()))
             # A word next to itself is one shared word, not two.
             self.pairs.update(pair for pair in pairwise(stems) if pair[0] != pair[1])
 
@@ -310,7 +311,7 @@ def compare_program(step: Step, rule: Rule) -> int:
 def find_mentions(program: str, text: str) -> Iterator[re.Match[str]]:
     """Find the name of a program in a text. A rule about deploys is about deploy.sh."""
     base, dot, ending = map(re.escape, program.partition("."))
-    name = rf"(?i)(?<![\w./-])(?:[\w.-]*/)*{base}(?:s|{dot}{ending})?(?![\w-]|\.\w)"
+    name = rf"(?i)(?<![\w./-])(?:[\w.-]*/)*{base}(?:s|ing|{dot}{ending})?(?![\w-]|\.\w)"
     return re.finditer(name, text)
 
 

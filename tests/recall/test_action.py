@@ -121,6 +121,12 @@ def test_only_the_rule_about_an_action_is_shown(
             ["edit src/cli.py", "make docs"],
         ),
         (
+            "Never delete a PersistentVolumeClaim without a snapshot.",
+            ["kubectl delete persistentvolumeclaim data-0"],
+            ["kubectl delete pod data-0"],
+        ),
+        ("Always drain a node before rebooting it.", ["reboot"], ["boot"]),
+        (
             "Never edit a migration that has already been applied.",
             ["edit migrations/001_orders.sql"],
             ["edit src/orders.sql"],
