@@ -121,9 +121,9 @@ def test_only_the_rule_about_an_action_is_shown(
             ["edit src/cli.py", "make docs"],
         ),
         (
-            "Never delete a PersistentVolumeClaim without a snapshot.",
-            ["kubectl delete persistentvolumeclaim data-0"],
-            ["kubectl delete pod data-0"],
+            "Never delete a PersistentVolumeClaim in prod without a snapshot.",
+            ["kubectl -n prod delete persistentvolumeclaim data-0"],
+            ["kubectl -n prod delete pod data-0"],
         ),
         ("Always drain a node before rebooting it.", ["reboot"], ["boot"]),
         (
