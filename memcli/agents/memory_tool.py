@@ -146,7 +146,7 @@ def move_forgotten(workspace: Workspace, path: str) -> bool:
     entries = open_index(workspace).list_entries("path = ? and status = 'forgotten'", (path,))
     if not entries:
         return False  # a file that the index cannot read
-    digest = build_digest(text.encode("utf-8", "surrogateescape"))
+    digest = build_digest(text)
     moved = f"{path.removesuffix('.md')}-{digest[:6]}.md"
     changes = [Replace(moved, None, text), Replace(path, text, None)]
     commit(workspace, "edit", [ChangeGroup(changes, is_moved=True)]).raise_rejected()

@@ -122,7 +122,7 @@ def record_message(
     is_new = (last.get("role"), last.get("content")) != (role, content)
     message_id = last["id"]
     if is_new:
-        digest = build_digest(f"{role}\n{message_id}\n{content}".encode("utf-8", "replace"))
+        digest = build_digest(f"{role}\n{message_id}\n{content}")
         message_id = f"msg_{digest[:16]}"
         del message["timestamp"]  # append_events notes the current time
         record_event(workspace, event, agent, [{**message, "content": content, "id": message_id}])
@@ -143,7 +143,7 @@ def record_tool(workspace: Workspace, event: Event, agent: str) -> None:
     elif event.time:
         # Copilot gives a call no id, and may report it to two hooks.
         called = f"{event.time}\n{event.tool}\n{event.arguments}"
-        call["id"] = f"call_{build_digest(called.encode('utf-8', 'replace'))[:16]}"
+        call["id"] = f"call_{build_digest(called)[:16]}"
     clean_tool_calls(workspace, event.folder, [call])
     record_event(workspace, event, agent, [call])
 

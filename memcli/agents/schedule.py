@@ -249,7 +249,7 @@ def find_unit(workspace: Workspace, kind: str) -> Path:
     folder = workspace.context.find_home_folder("XDG_CONFIG_HOME", ".config", "systemd", "user")
     if folder is None:
         raise NotFoundError("no HOME, so there are no units of systemd", "set HOME")
-    digest = build_digest(str(workspace.root).encode("utf-8", "surrogateescape"))
+    digest = build_digest(str(workspace.root))
     return folder / f"mem-tend-{digest[:8]}.{kind}"
 
 

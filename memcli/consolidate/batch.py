@@ -87,7 +87,7 @@ def read_items(workspace: Workspace, session: Session, name: str) -> list[Messag
             continue
         if not item.id:
             # Files of other tools may have no ids. The same words may be said again.
-            digest = build_digest(json.dumps(event, sort_keys=True).encode("utf-8", "replace"))[:16]
+            digest = build_digest(json.dumps(event, sort_keys=True))[:16]
             seen[digest] = seen.get(digest, 0) + 1
             item = item._replace(id=f"{digest}-{seen[digest]}")
         items.append(item)
@@ -165,7 +165,7 @@ class Batch:
 
 
 def build_batch_id(session_id: str, after: str, last_id: str) -> str:
-    return build_digest(f"{session_id}\0{after}\0{last_id}".encode("utf-8", "replace"))[:12]
+    return build_digest(f"{session_id}\0{after}\0{last_id}")[:12]
 
 
 def build_batches(workspace: Workspace, session: Session, items: Sequence[Message]) -> list[Batch]:

@@ -18,6 +18,7 @@ from ..formats import (
     Message,
     build_digest,
     build_id,
+    count_bytes,
     count_tokens,
     find_conflict_line,
     find_promoted_lines,
@@ -120,7 +121,7 @@ class ScoredSentence(NamedTuple):
     position: int
 
     def get_size(self) -> int:
-        return len(self.text.encode("utf-8", "replace")) + 1
+        return count_bytes(self.text) + 1
 
 
 def needs_compaction(workspace: Workspace, session: Session) -> bool:
@@ -231,7 +232,7 @@ def build_groups(
 
 def build_history_text(messages: Sequence[Message]) -> str:
     """Return the sentences worth a place in the history, one after the other."""
-    size = sum(len(message.text.encode("utf-8", "replace")) for message in messages)
+    size = sum(count_bytes(message.text) for message in messages)
     budget = min(max(SHARE * size, SHORTEST_RECORD), LONGEST_RECORD)
     chosen = []
     known: list[set[str]] = []
@@ -316,7 +317,7 @@ def score_sentence(text: str, is_user: bool) -> float:
 def find_long_page(workspace: Workspace) -> list[str]:
     """Return MEMORY.md if a language model should shorten it."""
     text = read_file(workspace, workspace.page_path) or ""
-    is_long = len(text.encode("utf-8", "replace")) > int(workspace.settings["page.bytes"])
+    is_long = count_bytes(text) > int(workspace.settings["page.bytes"])
     is_due = is_long and is_configured(workspace) and not has_failed_before(workspace, text)
     return [workspace.page_path] if is_due else []
 
@@ -353,13 +354,13 @@ def shorten_page(workspace: Workspace, *, actor: str = "person") -> str:
     done = commit(workspace, "consolidate", [group], summary="shorter page", actor=actor)
     if done.rejected:
         return f"{workspace.page_path} was not shortened: {done.rejected[0][1].message}"
-    size = len(after.encode("utf-8", "replace"))
+    size = count_bytes(after)
     return f"shortened {workspace.page_path} to {size:,} bytes (mem undo {done.number})"
 
 
 def find_loss(before: str, after: str) -> str:
     """Return the loss of a shorter page as a reason, or an empty string."""
-    if len(after.encode("utf-8", "replace")) >= len(before.encode("utf-8", "replace")):
+    if count_bytes(after) >= count_bytes(before):
         return "the new text is not shorter"
     if find_promoted_lines(before) != find_promoted_lines(after):
         return "a promoted line would change"
@@ -375,7 +376,7 @@ def find_loss(before: str, after: str) -> str:
 def has_failed_before(workspace: Workspace, text: str) -> bool:
     """Return whether a model has failed to shorten this page before."""
     folder = workspace.machine.folder
-    digest = build_digest(text.encode("utf-8", "replace"))
+    digest = build_digest(text)
     return folder is not None and read_small_text(folder / TRIED) == digest
 
 
@@ -383,4 +384,4 @@ def record_attempt(workspace: Workspace, text: str) -> None:
     folder = workspace.machine.folder
     with suppress(OSError):
         if folder is not None:
-            save_private(folder / TRIED, build_digest(text.encode("utf-8", "replace")).encode())
+            save_private(folder / TRIED, build_digest(text).encode())

@@ -18,6 +18,7 @@ from ..formats import (
     cut_middle,
     find_words,
     parse_time,
+    replace_surrogates,
     shorten,
 )
 from ..index import Filter, IndexedEntry, open_index
@@ -248,8 +249,8 @@ def read_text(value: Any) -> str:
         value = "\n".join(item for item in value if isinstance(item, str))
     if not isinstance(value, str):
         return ""
-    clean = value.encode("utf-8", "replace").decode()
-    return CONTROL.sub("", clean.replace("\r\n", "\n").replace("\r", "\n")).strip()
+    lines = replace_surrogates(value).replace("\r\n", "\n").replace("\r", "\n")
+    return CONTROL.sub("", lines).strip()
 
 
 def read_line(value: Any) -> str:

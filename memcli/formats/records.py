@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..data import pattern
 from .dates import find_day_in_name, format_time, parse_time
-from .text import Problem, find_strings
+from .text import Problem, find_strings, replace_surrogates
 
 # ## 2026-11-28T14:15:03Z <!-- hist_01kajd3v7m4kq7tz project: shop -->
 HISTORY_HEADING = re.compile(
@@ -193,11 +193,9 @@ def read_message(event: Mapping[str, Any], line: int) -> Message | None:
     if role == "user" and is_unrecorded(text):  # a program has appended it
         text = NOT_RECORDED
     moment = parse_time(str(event.get("timestamp", "")))
-    speaker = str(event.get("name") or role)
     # JSON can spell a lone surrogate, which no file can store.
-    speaker, message_id = (
-        name.encode("utf-8", "replace").decode() for name in (speaker, str(event.get("id", "")))
-    )
+    speaker = replace_surrogates(str(event.get("name") or role))
+    message_id = replace_surrogates(str(event.get("id", "")))
     is_undated = moment is None or bool(event.get(UNDATED))
     timestamp = format_time(moment) if moment else ""
     return Message(line, message_id, speaker, text, timestamp, is_undated)

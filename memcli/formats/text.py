@@ -266,13 +266,24 @@ def count_noun(number: int, noun: str) -> str:
     return f"{number:,} {noun}"
 
 
+def count_bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
+
+
 def count_tokens(text: str) -> int:
     """Estimate the tokens of a text: four bytes per token."""
-    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
+    return -(-count_bytes(text) // BYTES_PER_TOKEN)
 
 
-def build_digest(data: bytes, size: int = 16) -> str:
-    """Return a digest of some bytes, to notice changes."""
+def replace_surrogates(text: str) -> str:
+    """Return a text that a file can store: `?` instead of half of a character."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def build_digest(data: bytes | str, size: int = 16) -> str:
+    """Return a digest of a text or of some bytes, to notice changes."""
+    if isinstance(data, str):
+        data = data.encode("utf-8", "surrogatepass")
     return blake2b(data, digest_size=size).hexdigest()
 
 

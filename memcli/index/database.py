@@ -68,7 +68,7 @@ create table spellings(word text primary key) without rowid;
 create table vectors(hash blob primary key, vector integer not null) without rowid;
 """
 # A changed schema gets another number automatically. SQLite stores 31 bits of it.
-VERSION = int(build_digest(f"{READER_VERSION}{SCHEMA}".encode())[:7], 16)
+VERSION = int(build_digest(f"{READER_VERSION}{SCHEMA}")[:7], 16)
 # Errors that have an external cause. The index itself is sound.
 BUSY_ERRORS = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 EXTERNAL_ERRORS = (

@@ -96,7 +96,7 @@ class ForgottenTexts:
             sorted(self.purged),
             sorted(self.purged_ids),
         )
-        return build_digest(repr(parts).encode("utf-8", "replace"))
+        return build_digest(repr(parts))
 
     def find_repeats(self, text: str) -> list[Passage]:
         """Return the passages of a normalized text that repeat a forgotten memory, in order."""

@@ -40,7 +40,7 @@ def refresh(
         [sorted(workspace.read_purged_ids()), sorted(workspace.machine.read_purged_digests())]
     )
     # A text can be purged without a change in this folder: in a project's shared workspace.
-    digest = build_digest(f"{listing.build_digest()} {purged}".encode())
+    digest = build_digest(f"{listing.build_digest()} {purged}")
     if database.get_meta("seen") == digest:
         return False
     rows = {

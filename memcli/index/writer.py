@@ -14,6 +14,7 @@ from ..formats import (
     build_words_digest,
     fold_key,
     fold_name,
+    replace_surrogates,
 )
 from ..store import Workspace, mask_name
 from .database import DELETE_DERIVED, Database
@@ -119,7 +120,7 @@ def store_file(database: Database, parsed: ParsedFile, noted: int) -> None:
     )
     file = cursor.lastrowid
     assert file is not None
-    run("insert into texts values(?, ?)", (file, parsed.text.encode("utf-8", "replace").decode()))
+    run("insert into texts values(?, ?)", (file, replace_surrogates(parsed.text)))
     for problem in parsed.problems:
         run("insert into problems values(?, ?, ?, ?, ?)", (file, mask_name(path), *problem))
     if parsed.entry is not None:

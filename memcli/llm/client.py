@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import IO, TYPE_CHECKING
 
 from ..errors import LlmError
-from ..formats import shorten
+from ..formats import replace_surrogates, shorten
 from ..store import Workspace, redact_text
 from . import FOLDER_PREFIX, INSIDE_VARIABLE
 
@@ -50,7 +50,7 @@ def ask(
         raise LlmError("no language model is configured", "mem config set llm.command 'claude -p'")
     seconds = seconds or float(settings["llm.timeout"])
     # The prompt contains what people and agents wrote, which may have a lone surrogate.
-    prompt, system = (text.encode("utf-8", "replace").decode() for text in (prompt, system))
+    prompt, system = map(replace_surrogates, (prompt, system))
     try:
         if settings["llm.command"]:
             answer = run_command(workspace, f"{system}\n\n{prompt}".strip(), seconds)

@@ -27,6 +27,7 @@ from ..formats import (
     SENTENCE_END,
     WORD,
     build_digest,
+    count_bytes,
     count_tokens,
 )
 from ..index import is_same_file
@@ -139,7 +140,7 @@ def lock_session(state_folder: str, session_id: str, seconds: float = LOCK_SECON
 def find_record(state_folder: str, session_id: str) -> str:
     if not state_folder or not session_id:
         return ""
-    name = build_digest(session_id.encode("utf-8", "replace"), size=12)
+    name = build_digest(session_id, size=12)
     return f"{state_folder}/{FOLDER}/{name}.json"
 
 
@@ -196,7 +197,7 @@ def digest_sentences(text: str) -> list[str]:
     for sentence in SENTENCE_END.split(RECORD_TIME.sub("", text)):
         words = WORD.findall(sentence.casefold())
         if words:
-            digests.append(build_digest(" ".join(words).encode("utf-8", "replace"), size=8))
+            digests.append(build_digest(" ".join(words), size=8))
     return digests
 
 
@@ -243,7 +244,7 @@ class Budget:
 
     def take(self, *lines: str) -> bool:
         """Take room for lines, all or none. Return whether there was enough."""
-        size = sum(len(line.encode("utf-8", "replace")) + 1 for line in lines)
+        size = sum(count_bytes(line) + 1 for line in lines)
         if size > self.left:
             return False
         self.left -= size

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from ..errors import MemError
-from ..formats import HEADING, count_tokens
+from ..formats import HEADING, count_bytes, count_tokens
 from ..index import open_index
 from ..store import Workspace
 from .lookup import (
@@ -120,7 +120,7 @@ def choose_memories(
             line = render_with_attributes(memory, text)
             # The memory that crosses the soft budget is whole.
             if soft.left > 0 and hard.take(line):
-                soft.left -= len(line.encode("utf-8", "replace")) + 1
+                soft.left -= count_bytes(line) + 1
                 left[memory.layer] -= 1
                 shown.add(text, memory.id)
                 pack.memories.append(replace(memory, text=text))

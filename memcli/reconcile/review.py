@@ -162,7 +162,7 @@ def build_inbox_question(index: Index, item: InboxItem) -> Question:
 
 def build_question_id(choices: Sequence[Choice]) -> str:
     ids = " ".join(sorted(choice.id for choice in choices))
-    return build_digest(ids.encode())[:6]
+    return build_digest(ids)[:6]
 
 
 def answer_questions(

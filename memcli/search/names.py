@@ -13,7 +13,7 @@ from shlex import quote
 from typing import Any, NamedTuple
 
 from ..errors import NotFoundError, RejectedError, UsageError
-from ..formats import fold_name, shorten
+from ..formats import count_bytes, fold_name, shorten
 from ..index import (
     UNSPACED,
     Filter,
@@ -188,7 +188,7 @@ def find_by_part(index: Index, name: str) -> NamedFile | None:
     """Find a part of an id, words of a path, title or alias, or a path without `.md`."""
     page = find_by_path(index, f"{name}.md")
     part = fold_name(name).removesuffix(".md")
-    if page is not None or len(part.encode("utf-8", "replace")) < SHORTEST_PART:
+    if page is not None or count_bytes(part) < SHORTEST_PART:
         return page
     # The name of a file has hyphens between the words of its memory.
     spaced = part.replace("-", " ")

@@ -158,7 +158,7 @@ class Machine:
 
 
 def name_notice(project: str) -> str:
-    return f"notice-{build_digest(project.encode('utf-8', 'replace'))}"
+    return f"notice-{build_digest(project)}"
 
 
 def find_machine(root: Path, state: Path | None) -> Machine:

@@ -16,7 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import NotFoundError, RejectedError, UsageError
-from ..formats import build_digest, count_tokens, cut_middle, parse_event, parse_events
+from ..formats import (
+    build_digest,
+    count_tokens,
+    cut_middle,
+    parse_event,
+    parse_events,
+    replace_surrogates,
+)
 from .gates import has_secret_name, redact_text
 from .workspace import Workspace
 from .writer import Replace, append_lines, hold_lock, locate, read_file, write_atomically
@@ -128,7 +135,7 @@ def build_mask(workspace: Workspace) -> Callable[[str], str]:
 
     def mask(text: str) -> str:
         # JSON can spell a lone surrogate, which no file can store.
-        clean = hide_purged(text.encode("utf-8", "replace").decode())
+        clean = hide_purged(replace_surrogates(text))
         return redact_text(workspace, clean) if len(clean) >= SHORTEST_SECRET else clean
 
     return mask
@@ -309,4 +316,4 @@ def name_session(session_id: str) -> str:
         return session_id
     if not session_id.strip():
         raise UsageError("the session has no id")
-    return f"s-{build_digest(session_id.encode('utf-8', 'replace'))[:16]}"
+    return f"s-{build_digest(session_id)[:16]}"

@@ -512,7 +512,7 @@ def build_copy(version: Version, original_id: str, merged: Fields) -> str:
     """
     # An id begins with its time, so the copy sorts next to the original.
     start = original_id[:-6] if is_id(original_id) else COPY_START
-    digest = build_digest(version.text.encode("utf-8", "surrogateescape"))
+    digest = build_digest(version.text)
     changes = {key: merged.get(key) for key in STATE}
     # A person's own status, such as `draft`, is part of the version.
     if merged.get("status") not in (None, *KNOWN_STATUSES):
@@ -529,7 +529,7 @@ def build_copy(version: Version, original_id: str, merged: Fields) -> str:
 def build_copy_path(path: str, text: str) -> str:
     """Return the path of the original file with the id of the copy, or a digest of its bytes."""
     copy_id = parse_version(text).id if path.endswith(".md") and "\0" not in text else ""
-    end = get_id_end(copy_id) or build_digest(text.encode("utf-8", "surrogateescape"))[:6]
+    end = get_id_end(copy_id) or build_digest(text)[:6]
     file = PurePosixPath(path)
     return str(file.with_stem(f"{file.stem}-{end}"))
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import UnavailableError
-from ..formats import build_digest
+from ..formats import build_digest, replace_surrogates
 from ..index import TOKENIZER, Index, Progress, open_index
 from ..store import Workspace, find_secret_problems
 from .connection import PAUSE, PUSH_SECONDS, SEARCH_SECONDS, Team, find_space, open_team
@@ -101,7 +101,7 @@ def build_machine_name(workspace: Workspace) -> str:
     """Return a name for this workspace on this machine that does not reveal its key."""
     if not workspace.machine.key:
         raise UnavailableError("this machine has no state folder", "set HOME or XDG_STATE_HOME")
-    return build_digest(f"team {workspace.machine.key}".encode())[:16]
+    return build_digest(f"team {workspace.machine.key}")[:16]
 
 
 def find_shared_files(index: Index, role: str) -> dict[str, SharedFile]:
@@ -121,7 +121,7 @@ def find_shared_files(index: Index, role: str) -> dict[str, SharedFile]:
     files = {}
     for path, file, entry_id, text, tags, fields in rows:
         if len(text) <= LARGEST and not is_private(tags, fields):
-            digest = build_digest(f"{entry_id} {text}".encode("utf-8", "replace"))
+            digest = build_digest(f"{entry_id} {text}")
             files[path] = SharedFile(path, file, clean_text(entry_id), digest)
     paths = list(files)
     # The name of a file is not masked, so the file stays here.
@@ -142,7 +142,7 @@ def is_private(tags: str, fields: str) -> bool:
 
 def clean_text(text: str) -> str:
     """Return a text without characters that PostgreSQL refuses. YAML can spell them as escapes."""
-    return text.replace("\x00", " ").encode("utf-8", "replace").decode()
+    return replace_surrogates(text.replace("\x00", " "))
 
 
 def remove_forgotten(team: Team, index: Index) -> int:

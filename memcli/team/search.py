@@ -213,7 +213,7 @@ def build_index(
             name = f"{owner}/{path}"
             places[name] = (owner, path)
             # Zeros, because there is no file here.
-            parsed = ParsedFile(name, "entry", (0, 0, 0, 0), build_digest(body.encode()))
+            parsed = ParsedFile(name, "entry", (0, 0, 0, 0), build_digest(body))
             read_entry_file(reader, parsed, body, forgotten)
             store_file(index.database, parsed, 0)
     remove_known(index, own)

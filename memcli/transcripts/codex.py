@@ -111,7 +111,7 @@ def add_message(transcript: Transcript, item: JsonObject, timestamp: str) -> Non
         message_id = get_text(item, "id")
         if not message_id:
             # Older releases. A copy in a forked rollout has the same time and text.
-            digest = build_digest(f"{role}{timestamp}{text}".encode("utf-8", "replace"))
+            digest = build_digest(f"{role}{timestamp}{text}")
             message_id = f"codex_{digest[:16]}"
         transcript.add_message(role, text, timestamp, message_id)
 

@@ -123,7 +123,7 @@ def add_ids(events: Iterable[Event]) -> None:
             continue
         text = repr([event.get(key) for key in ("role", "name", "content", "arguments")])
         counts[text] += 1
-        digest = build_digest(f"{text}{counts[text]}".encode("utf-8", "replace"))
+        digest = build_digest(f"{text}{counts[text]}")
         event["id"] = f"msg_{digest[:16]}"
 
 
@@ -135,7 +135,7 @@ def build_session_id(path: Path, transcript: Transcript) -> str:
     if path.name == EVENTS:
         return path.parent.name  # of another workspace of ours
     first_id = str(transcript.events[0].get("id"))
-    digest = build_digest(first_id.encode("utf-8", "replace"))
+    digest = build_digest(first_id)
     stem = NOT_SAFE.sub("-", path.stem).strip("-.")[:60]
     return f"{stem or 'chat'}-{digest[:8]}"
 

@@ -538,7 +538,7 @@ def build_longer_path(path: str, entry: Entry, text: str) -> str:
     """Return a longer path for a memory whose own path is taken."""
     suffix = entry.id
     if not is_id(entry.id):
-        suffix = build_digest(text.encode("utf-8", "replace"))
+        suffix = build_digest(text)
     return f"{path.removesuffix('.md')}-{suffix[-6:]}.md"
 
 

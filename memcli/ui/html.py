@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from ..errors import MemError
-from ..formats import BLOCK_ID, build_digest, build_slug, fold_name
+from ..formats import BLOCK_ID, build_digest, build_slug, fold_name, replace_surrogates
 from ..index import Index, IndexedEntry, open_index
 from ..search.names import NamedFile, find_named, get_named
 from ..store import Record, Workspace, find_log_folder, read_file, read_record
@@ -96,7 +96,7 @@ def join(content: Content) -> Html:
     # Before the lists: a text is a sequence of texts, too.
     if isinstance(content, str | int):
         # A stored text may have bytes that are not UTF-8.
-        return Html(escape(str(content).encode("utf-8", "replace").decode()))
+        return Html(escape(replace_surrogates(str(content))))
     return Html("".join(map(join, content)))
 
 
@@ -165,7 +165,7 @@ class OpenFile:
 
     @property
     def digest(self) -> str:
-        return build_digest((self.stored or "").encode("utf-8", "replace"))
+        return build_digest(self.stored or "")
 
 
 @dataclass
