@@ -115,21 +115,22 @@ def find_correction(sentence: str, body: str, reading: Reading) -> Correction | 
 
 
 def restate_value(body: str, lines: Sequence[Line], wrong: str) -> str:
-    """Put the value of a correction into the corrected statement, if that says more.
+    """Put the value of a correction without the subject into the corrected statement.
 
     For example 6544 of "the port is 6544" into "The database is on port 6543 and runs Postgres".
     """
     line = find_line(wrong, lines)
     if line is None:
         return body
-    names, more = find_names(body), find_names(line.text)
-    is_claim = match_start("clause", line.text) and is_positive(line.text)
-    for kind in VALUE_KINDS if is_claim and len(more) > len(names) else ():
+    names = find_names(body)
+    subject = match_start("clause", line.text)
+    is_elliptic = subject and not names & find_names(subject[0]) and is_positive(line.text)
+    for kind in VALUE_KINDS if is_elliptic else ():
         value = f"(?i){expression(TABLE, kind)}"
         # "6544, not 6543"
         new = [item for item in compiled(value).findall(body) if item != wrong]
         text = replace_value(line, value, new[0]) if len(new) == 1 else ""
-        if text and names <= more | find_names(text):
+        if text and names <= find_names(f"{line.text} {text}"):
             return text
     return name_subject(body, line)
 

@@ -299,6 +299,14 @@ def test_a_corrected_detail_keeps_the_rest(correction: str, text: str) -> None:
     assert [item.text for item in read(said, "assistant: Ok.", f"user: {correction}")] == [text]
 
 
+def test_a_correction_that_names_the_subject_keeps_its_own_words() -> None:
+    (found,) = read(
+        "assistant: The warehouse runs on Postgres 16, which has MERGE with RETURNING.",
+        "user: no, the warehouse is postgres 15, not 16. so no RETURNING",
+    )
+    assert found.text == "The warehouse is postgres 15, not 16."
+
+
 @pytest.mark.parametrize(
     ("before", "said", "kept"),
     [
