@@ -17,7 +17,6 @@ from ..formats import (
     build_digest,
     build_id,
     format_history_record,
-    format_time,
     parse_events,
     parse_time,
     read_message,
@@ -278,12 +277,6 @@ def is_behind_cursor(index: Index, session: Session, path: str, line: int) -> bo
             return line <= cursor_line
     # The cursor is not in the same file. The archive is older than the events.
     return path.endswith(ARCHIVE)
-
-
-def get_said_at(message: Message, now: datetime) -> str:
-    """Return when a message was said, as drafts store it. Empty if unknown."""
-    moment = parse_time(message.timestamp)
-    return format_time(min(moment, now)) if moment else ""
 
 
 def build_history_change(workspace: Workspace, batch: Batch, text: str) -> Append:

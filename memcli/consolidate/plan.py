@@ -6,7 +6,7 @@ The reply is read tolerantly: wrong types are converted or dropped.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from ..llm.client import ask, is_configured
 from ..llm.json_parser import read_fields
 from ..reconcile import Draft, mask_text
 from ..store import Workspace
-from .batch import LONGEST_MESSAGE, TOOL, Batch, choose_project, get_said_at
+from .batch import LONGEST_MESSAGE, TOOL, Batch, choose_project
 from .compaction import build_history_text
 from .language import STEM, find_own_sentences
 from .rules import Statement, find_statements
@@ -310,7 +310,7 @@ def build_plan_of_reply(
 ) -> Plan:
     """Return the plan of a reply. Raises LlmError if it cannot be used."""
     reply = parse_reply(answer)
-    drafts = build_drafts(batch, reply, known_ids, workspace.now)
+    drafts = build_drafts(batch, reply, known_ids, workspace.stamp)
     history = reply.history
     # `{}` says that there is nothing to remember. A reply that was cut off does not.
     if not history and (drafts or reply.is_cut):
@@ -320,9 +320,7 @@ def build_plan_of_reply(
     return Plan(method, history, drafts, forget)
 
 
-def build_drafts(
-    batch: Batch, reply: Reply, known_ids: Sequence[str], now: datetime
-) -> list[Draft]:
+def build_drafts(batch: Batch, reply: Reply, known_ids: Sequence[str], now: str) -> list[Draft]:
     """Return the drafts of a reply.
 
     The conversation decides whose words they are, and when they were said.
@@ -356,7 +354,7 @@ def build_drafts(
                 files=proposal.files,
                 source=source,
                 project=batch.project,
-                created_at=get_said_at(message, now) if message else "",
+                created_at=min(message.timestamp, now) if message else "",
                 is_undated=message is not None and message.is_undated,
                 sources=(f"{batch.session_id}#{message.id if message else batch.last_id}",),
                 supersedes=supersedes[:1],
@@ -429,7 +427,7 @@ def build_plan_by_rules(workspace: Workspace, batch: Batch) -> Plan:
                 type=statement.type,
                 source="user",
                 project="" if statement.is_general else project,
-                created_at=get_said_at(messages[statement.message_id], workspace.now),
+                created_at=min(statement.timestamp, workspace.stamp),
                 is_undated=messages[statement.message_id].is_undated,
                 sources=(f"{batch.session_id}#{statement.message_id}",),
                 corrects=statement.corrects,

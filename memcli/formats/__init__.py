@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         describe_day,
         find_day_in_name,
         format_time,
+        normalize_time,
         parse_end,
         parse_period,
         parse_time,
@@ -136,7 +137,8 @@ __getattr__ = import_lazily(
     {
         "chunks": "Chunk",
         "dates": (
-            "add_month describe_day find_day_in_name format_time parse_end parse_period parse_time"
+            "add_month describe_day find_day_in_name format_time normalize_time parse_end "
+            "parse_period parse_time"
         ),
         "entry": (
             "EPISODIC Entry FADED FIELDS PROCEDURAL SOURCES SPELLINGS STATUSES "

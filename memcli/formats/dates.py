@@ -49,6 +49,12 @@ def parse_time(text: str, zone: tzinfo = UTC) -> datetime | None:
         return None
 
 
+def normalize_time(text: str, zone: tzinfo = UTC) -> str:
+    """Return a date or time as stored in files, or an empty string if it is none."""
+    moment = parse_time(text, zone)
+    return format_time(moment) if moment else ""
+
+
 def parse_period(text: str, now: datetime, zone: tzinfo = UTC) -> tuple[datetime, datetime] | None:
     """Parse a date as a person types it. Return its first and last moment.
 

@@ -7,7 +7,7 @@ from datetime import datetime, tzinfo
 from typing import Any, NamedTuple
 
 from ..data import pattern
-from .dates import find_day_in_name, format_time, parse_time
+from .dates import find_day_in_name, format_time, normalize_time
 from .text import Problem, find_strings, replace_surrogates
 
 # ## 2026-11-28T14:15:03Z <!-- hist_01kajd3v7m4kq7tz project: shop -->
@@ -68,8 +68,7 @@ def split_history(text: str) -> Iterator[Record]:
         yield Record("", "", 0, first, 1)
     for number, heading in enumerate(headings):
         end = headings[number + 1].start() if number + 1 < len(headings) else len(text)
-        moment = parse_time(heading["time"])
-        timestamp = format_time(moment) if moment else ""
+        timestamp = normalize_time(heading["time"])
         line = text.count("\n", 0, heading.start()) + 1
         project = heading["project"] or ""
         yield Record(heading["id"] or "", timestamp, heading.end(), end, line, project)
@@ -112,8 +111,8 @@ def split_notes(text: str, path: str, zone: tzinfo) -> Iterator[Record]:
         if not text[start:end].strip("\ufeff \t\r\n"):
             continue
         # [25:99] is not a time, so the note has the day of its file.
-        moment = parse_time(f"{day} {starts[start] or '00:00'}", zone) or parse_time(day, zone)
-        timestamp = format_time(moment) if moment else ""
+        clock = starts[start] or "00:00"
+        timestamp = normalize_time(f"{day} {clock}", zone) or normalize_time(day, zone)
         yield Record(starts[start], timestamp, start, end, text.count("\n", 0, start) + 1)
 
 
@@ -192,12 +191,11 @@ def read_message(event: Mapping[str, Any], line: int) -> Message | None:
         return None
     if role == "user" and is_unrecorded(text):  # a program has appended it
         text = NOT_RECORDED
-    moment = parse_time(str(event.get("timestamp", "")))
     # JSON can spell a lone surrogate, which no file can store.
     speaker = replace_surrogates(str(event.get("name") or role))
     message_id = replace_surrogates(str(event.get("id", "")))
-    is_undated = moment is None or bool(event.get(UNDATED))
-    timestamp = format_time(moment) if moment else ""
+    timestamp = normalize_time(str(event.get("timestamp", "")))
+    is_undated = not timestamp or bool(event.get(UNDATED))
     return Message(line, message_id, speaker, text, timestamp, is_undated)
 
 

@@ -15,13 +15,12 @@ from typing import Any
 from ..errors import BusyError, NotFoundError, RejectedError
 from ..formats import (
     PassageFinder,
-    format_time,
     get_body,
     get_content,
     is_id,
     normalize,
+    normalize_time,
     parse,
-    parse_time,
     read_id,
     replace_passages,
     replace_promoted_line,
@@ -399,8 +398,7 @@ def forget_described(
     """
     index = open_index(workspace)
     done = ForgetResult()
-    moment = parse_time(said_at)
-    said_at = format_time(moment) if moment else ""
+    said_at = normalize_time(said_at)
     entries = [
         entry
         # Also superseded ones: the value that replaced "we deploy on Fridays" is not meant by it.

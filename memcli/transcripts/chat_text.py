@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from datetime import tzinfo
 from typing import NamedTuple
 
-from ..formats import format_time, parse_time
+from ..formats import normalize_time
 from .transcript import Transcript
 
 NAME = "chat"
@@ -112,5 +112,4 @@ def add_message(
     before, _, last = text.rpartition("\n")
     if RULE.fullmatch(last):
         text = before
-    moment = parse_time(opening.time, zone)
-    transcript.add_message(opening.role, text, format_time(moment) if moment else "")
+    transcript.add_message(opening.role, text, normalize_time(opening.time, zone))

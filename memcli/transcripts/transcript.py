@@ -17,7 +17,7 @@ from ..formats import (
     format_time,
     hide_answer,
     is_unrecorded,
-    parse_time,
+    normalize_time,
     read_content,
 )
 from ..store import Workspace, build_mask, cut_masked, is_ignored, mask_field, read_patterns
@@ -160,8 +160,7 @@ def read_timestamp(value: Any) -> str:
     epoch = EPOCH.fullmatch(text)
     if epoch:
         return format_time(datetime.fromtimestamp(int(epoch[1]), UTC))
-    moment = parse_time(text)
-    return format_time(moment) if moment else ""
+    return normalize_time(text)
 
 
 def parse_arguments(arguments: Any) -> dict[str, str]:
