@@ -16,21 +16,6 @@ from .value_classifier import Place, Span
 # A text with more findings is hostile, and is not scanned again.
 MOST_FINDINGS = 10_000
 MARK = r"\[REDACTED:[a-z0-9-]{1,40}\]"
-DESCRIPTIONS = {
-    "private-key": "private key",
-    "password": "password",
-    "secret": "secret",
-    "token": "access token",
-    "card-number": "card number",
-    "national-id": "national id number",
-    "iban": "bank account number",
-    "email": "email address",
-    "phone": "phone number",
-    "seed-phrase": "seed phrase of a wallet",
-    "url-password": "password in a URL",
-    "otp-seed": "seed of one-time passwords",
-    "jwt": "JSON web token",
-}
 
 
 @dataclass(frozen=True)
@@ -79,9 +64,9 @@ def redact(text: str, findings: Iterable[Finding]) -> str:
 
 @cache
 def describe_rules() -> dict[str, str]:
-    rules = data.table("secret_rules.toml")["rules"]
-    described = {row["id"]: str(row["description"]) for row in rules if row.get("description")}
-    return {**described, **DESCRIPTIONS}
+    table = data.table("secret_rules.toml")
+    rules = {row["id"]: str(row["description"]) for row in table["rules"] if "description" in row}
+    return {**rules, **table["descriptions"]}
 
 
 def scan_once(text: str, personal: Collection[str]) -> list[Span]:

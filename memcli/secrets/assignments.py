@@ -15,6 +15,7 @@ from .value_classifier import (
     Place,
     find_places,
     has_both_cases,
+    has_digit,
     is_fragment,
     is_hex,
     is_jumbled,
@@ -245,14 +246,14 @@ def is_option(match: re.Match[str], name: str) -> bool:
 
 def has_mixed_case(value: str) -> bool:
     """Return whether a word has small and capital letters and a digit."""
-    return len(value) >= 8 and has_both_cases(value) and any(map(str.isdigit, value))
+    return len(value) >= 8 and has_both_cases(value) and has_digit(value)
 
 
 def has_mixed_characters(value: str) -> bool:
     """Return whether a long value has letters, digits and signs."""
     return (
         len(value) >= 8
-        and any(char.isdigit() for char in value)
-        and any(char.isalpha() for char in value)
+        and has_digit(value)
+        and any(map(str.isalpha, value))
         and any(char in "!@#$%^&*?~" for char in value)
     )

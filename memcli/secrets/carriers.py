@@ -16,6 +16,7 @@ from .value_classifier import (
     Place,
     Span,
     has_both_cases,
+    has_digit,
     is_default_password,
     is_hex,
     is_jumbled,
@@ -211,7 +212,7 @@ def find_table_passwords(text: str, low: str) -> Iterator[Span]:
             yield *match.span(1), "password"
     for match in compiled(_ROW).finditer(text) if '","http' in low else ():
         value = match[1]
-        is_mixed = has_both_cases(value) and any(map(str.isdigit, value))
+        is_mixed = has_both_cases(value) and has_digit(value)
         if is_jumbled(value) or (is_mixed and is_password(value)):
             yield *match.span(1), "password"
     if any(sign in text for sign in ",;\t|") and any(

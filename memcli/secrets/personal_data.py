@@ -8,7 +8,7 @@ from functools import cache, partial
 
 from .. import data
 from ..data import compiled
-from .value_classifier import Span, find_places, is_hex, is_monotonous, is_stand_in
+from .value_classifier import Span, find_places, has_digit, is_hex, is_monotonous, is_stand_in
 
 _pattern = partial(data.pattern, "personal_codes.toml")
 _words_of = partial(data.words, "harmless_values.toml")
@@ -76,7 +76,7 @@ def find_codes(text: str, low: str) -> Iterator[Span]:
             if match:
                 yield from find_backup_codes(low, *match.span("codes"))
         for match in _pattern("groups").finditer(low):
-            if any(map(str.isdigit, match["groups"])):
+            if has_digit(match["groups"]):
                 yield *match.span("groups"), "recovery-code"
     for match in _pattern("app").finditer(low) if "app" in low and "password" in low else ():
         # Generated: hvzk qmra tfyl nbco. A sentence would have four words.
@@ -193,7 +193,7 @@ def find_backup_codes(low: str, start: int, stop: int) -> Iterator[Span]:
 def is_code_word(word: str) -> bool:
     """Return whether a word is a code: it has digits and is not a year or a date."""
     plain = word.replace("-", "")
-    if len(plain) < 5 or not any(char.isdigit() for char in plain) or is_stand_in(word):
+    if len(plain) < 5 or not has_digit(plain) or is_stand_in(word):
         return False
     if compiled(r"\d{4}-\d\d-\d\d|\d+[a-z]{1,8}|[a-z]{3,}-\d+").fullmatch(word) or is_monotonous(
         plain

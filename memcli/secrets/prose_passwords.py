@@ -15,6 +15,7 @@ from .value_classifier import (
     Span,
     find_places,
     has_both_cases,
+    has_digit,
     is_default_password,
     is_expression,
     is_jumbled,
@@ -187,7 +188,7 @@ def is_given_as_password(value: str, match: re.Match[str], is_last: bool, before
     if is_jumbled(value) or (compiled(r"\w[!#$%^?&*]+\w").search(value) and is_password(value)):
         return not is_code
     # Not the ticket SHOP-123, and no 12, 8-12 or 30days.
-    if any(char.isdigit() for char in value):
+    if has_digit(value):
         return len(value) >= 5 and not compiled(
             r"[A-Z]{1,10}-\d+|\d+[-–.,:/\d]*[A-Za-z%°]{0,12}"
         ).fullmatch(value)

@@ -5,7 +5,7 @@
 
 import re
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import partial
 from itertools import pairwise
 
 from .. import data
@@ -20,25 +20,6 @@ _FILE = "harmless_values.toml"
 _pattern = partial(data.pattern, _FILE)
 # 30days, 4GB, Garden, garden, URLs
 _WORDY = r"\d+(?:[a-z]{0,12}|[A-Z]{0,3})|[^\W\d_]?(?:(?-i:[^\W\d_A-Z]+)|[A-Z]+s?)|[^\W\d_]"
-# Values in the place of a secret that are none, however random they look.
-_REFERENCES = (
-    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",  # an address
-    r"\d{4}-\d{2}-\d{2}(?:[T ][\d:.Z+-]*)?|\d{1,2}:\d{2}(?::\d{2})?",
-    r"(?i:sha\d+|md5|bcrypt|argon2\w*|pbkdf2\w*|scrypt)[-:$].*|\$(?:2[aby]|5|6|y|argon2\w*)\$.*",  # digests
-    r"[\w.-]+/[\w.-]+#\d+.*",  # issues
-    r"AAAA[A-Z0-9]3NzaC.*",  # public keys of ssh
-    r"(?i:enc|vault|kms|ssm|file|env|ref|secret|keyring|keychain|aws|gcp|projects|doppler|infisical)[:/\[(].*",
-)
-_CODE_AND_WORDS = (
-    r"\d+(?:\.\d+)*[a-z%]{0,12}",  # 30days, 12.5ms, 1.2.3
-    r"v?\d+(?:\.\d+)+(?:[-+.]\w+)*",
-    r"(?:\.{0,2}|~)/[\w.@-]+(?:/[\w.@-]+)*/?",  # paths
-    r"[A-Za-z]:\\.*",
-    r"%\w+%|\$\w+|[@&:!]\w+|--?[a-z][\w-]*",  # variables, references, tags, options
-    r"[\[({].*|.*[({]",
-    r"[A-Za-z_][\w.]*[(\[].*",  # calls and subscripts
-    r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+",  # attributes
-)
 # Pairs of signs that are common in programs and patterns, and rare in passwords.
 _CODE = (
     r"\)[{)]|\}[)(\]=]|\(\)|&&|\|\||=>|==|\?\.|\(0,|::|![01][,}]|\);|,\{|^\$\d|\w\(\w*\)"
@@ -63,28 +44,15 @@ def is_default_password(value: str) -> bool:
     return value.lower() in data.words(_FILE, "default_passwords")
 
 
-@cache
-def compile_any(shapes: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{shape})" for shape in shapes))
-
-
-@cache
-def compile_references() -> re.Pattern[str]:
-    return compile_any((data.expression(_FILE, "file"), *_REFERENCES))
-
-
 def is_reference(value: str) -> bool:
     """Return whether a value is a file name, address, date, digest or vault reference."""
-    return compile_references().fullmatch(value) is not None
+    return _pattern("reference").fullmatch(value) is not None
 
 
 def is_expression(value: str) -> bool:
     """Return whether a value is a reference, a path, a version or code."""
-    return (
-        is_reference(value)
-        or is_code(value)
-        or compile_any(_CODE_AND_WORDS).fullmatch(value) is not None
-    )
+    is_code_or_word = _pattern("code_or_word").fullmatch(value) is not None
+    return is_code_or_word or is_reference(value) or is_code(value)
 
 
 def is_technical(value: str) -> bool:
@@ -167,7 +135,7 @@ def is_password(value: str) -> bool:
         return False
     # A sign at the end may be the end of the sentence.
     inner = len(_SIGNS.intersection(value[:-1]))
-    return any(char.isdigit() for char in value) or inner >= 2 or (inner == 1 and len(value) >= 8)
+    return has_digit(value) or inner >= 2 or (inner == 1 and len(value) >= 8)
 
 
 def is_jumbled(value: str) -> bool:
@@ -198,8 +166,12 @@ def is_mixed(value: str) -> bool:
     if is_name or is_stand_in(value) or is_expression(value):
         return False
     parts = [part for part in re.split(r"[-_.+/@#!?*&,;:]+", value) if part]
-    letters, digits = any(map(str.isalpha, value)), any(map(str.isdigit, value))
-    return letters and digits and not any(is_technical(part) for part in parts)
+    has_both = any(map(str.isalpha, value)) and has_digit(value)
+    return has_both and not any(map(is_technical, parts))
+
+
+def has_digit(value: str) -> bool:
+    return any(map(str.isdigit, value))
 
 
 def has_both_cases(value: str) -> bool:
