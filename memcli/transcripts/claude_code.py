@@ -6,10 +6,8 @@ with releases, so unknown lines are skipped.
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
-from ..formats import read_content
-from .transcript import JsonObject, Transcript, get_object, get_objects, get_text
+from .transcript import JsonObject, Transcript, get_object, get_text, read_tool_parts
 
 NAME = "claude-code"
 FOLDER_VARIABLE, FOLDER = "CLAUDE_CONFIG_DIR", ".claude"
@@ -17,8 +15,6 @@ PATTERNS = ("projects/*/*.jsonl",)
 ROLES = ("user", "assistant")
 # Lines with a message that is not part of the conversation.
 MARKS = ("isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage")
-# A server tool, such as web search, runs at Anthropic instead of on this computer.
-CALLS = ("tool_use", "server_tool_use")
 
 
 def is_line(data: JsonObject) -> bool:
@@ -56,9 +52,8 @@ def find_message(data: JsonObject) -> JsonObject:
     attachment = get_object(data, "attachment")
     # A prompt that a person typed while the agent was working is stored as an attachment only.
     if attachment.get("type") == "queued_command":
-        mode = attachment.get("commandMode", "prompt")
         # The queue also has notices of background tasks, which nobody typed.
-        if mode != "prompt":
+        if attachment.get("commandMode", "prompt") != "prompt":
             return {}
         return {"role": "user", "content": attachment.get("prompt")}
     if any(data.get(mark) is True for mark in MARKS):
@@ -71,18 +66,3 @@ def find_message(data: JsonObject) -> JsonObject:
     kind = data.get("type", "user")
     role = message.get("role", kind)
     return message if kind in ROLES and role in ROLES else {}
-
-
-def read_tool_parts(transcript: Transcript, message: JsonObject, timestamp: Any) -> None:
-    """Add the tool calls and the results in a message of the Anthropic API."""
-    for part in get_objects(message, "content"):
-        kind = part.get("type")
-        if kind in CALLS:
-            call_id = get_text(part, "id")
-            name = get_text(part, "name")
-            transcript.add_call(call_id, name, part.get("input"), timestamp)
-        elif kind == "tool_result":
-            call_id = get_text(part, "tool_use_id")
-            result = read_content(part.get("content"))
-            is_error = part.get("is_error") is True
-            transcript.add_result(call_id, result, timestamp, is_error=is_error)

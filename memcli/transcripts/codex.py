@@ -67,14 +67,10 @@ def remove_summary(transcript: Transcript, context: str) -> None:
 
     Its new context ends with that answer.
     """
-    if not transcript.events:
-        return
-    last = transcript.events[-1]
-    if last.get("role") == "assistant":
-        # The context repeats the answer after a prefix of its own, so only the ends are compared.
-        end = last["content"][-50:]
-        if context.rstrip().endswith(end):
-            transcript.events.pop()
+    last = transcript.events[-1] if transcript.events else {}
+    # The context repeats the answer after a prefix of its own, so only the ends are compared.
+    if last.get("role") == "assistant" and context.rstrip().endswith(last["content"][-50:]):
+        transcript.events.pop()
 
 
 def read_item(transcript: Transcript, item: JsonObject, timestamp: str) -> None:

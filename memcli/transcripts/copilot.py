@@ -13,8 +13,7 @@ ROLES = {"user.message": "user", "assistant.message": "assistant"}
 def is_line(data: JsonObject) -> bool:
     """Return whether an object is an event of Copilot."""
     has_data = isinstance(data.get("data"), Mapping)
-    has_kind = "." in str(data.get("type"))
-    return has_data and has_kind and "parentId" in data
+    return has_data and "parentId" in data and "." in str(data.get("type"))
 
 
 def read_lines(lines: Iterable[JsonObject]) -> Transcript:

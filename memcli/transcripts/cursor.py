@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..formats import format_time, read_content
-from .claude_code import read_tool_parts
-from .transcript import JsonObject, Transcript, get_object
+from .transcript import JsonObject, Transcript, get_object, read_tool_parts
 
 NAME = "cursor"
 FOLDER_VARIABLE, FOLDER = "", ".cursor/projects"

@@ -65,8 +65,7 @@ def read_conversation(path: Path) -> Iterator[JsonObject]:
             messages.append({**header, **bubbles[bubble_id]})
     user_folder = database.parents[1]
     folder = find_folder_of_composer(data, messages) or find_folders(user_folder).get(name)
-    created_at = data.get("createdAt")
-    yield {"id": name, "folder": folder, "createdAt": created_at, "bubbles": messages}
+    yield {"id": name, "folder": folder, "createdAt": data.get("createdAt"), "bubbles": messages}
 
 
 def parse_object(value: Any) -> dict[str, Any]:
@@ -153,8 +152,7 @@ def read_bubble(transcript: Transcript, bubble: JsonObject, timestamp: Any) -> N
         return
     # A message has at most one call, so its id can replace that of the call.
     call_id = get_text(tool, "toolCallId") or bubble_id
-    arguments = tool.get("rawArgs") or tool.get("params")
-    transcript.add_call(call_id, name, arguments, timestamp)
+    transcript.add_call(call_id, name, tool.get("rawArgs") or tool.get("params"), timestamp)
     if tool.get("result") is not None:
         result, has_failed = read_result(tool["result"])
         is_error = has_failed or tool.get("status") == "error"

@@ -12,8 +12,15 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
 from ..formats import CutOffError, JsonStream
-from . import claude_code
-from .transcript import JsonObject, Transcript, get_object, get_objects, get_text, read_timestamp
+from .transcript import (
+    JsonObject,
+    Transcript,
+    get_object,
+    get_objects,
+    get_text,
+    read_timestamp,
+    read_tool_parts,
+)
 
 if TYPE_CHECKING:
     from zipfile import ZipFile, ZipInfo
@@ -74,8 +81,7 @@ def read_archive(file: IO[bytes], problems: list[str]) -> Iterator[Transcript]:
 
 def read_member(archive: "ZipFile", member: "ZipInfo", problems: list[str]) -> Iterator[Transcript]:
     size = member.file_size
-    ratio = size / max(member.compress_size, 1)
-    is_bomb = ratio > HIGHEST_RATIO and size > SMALL_MEMBER
+    is_bomb = size > SMALL_MEMBER and size > HIGHEST_RATIO * member.compress_size
     if is_bomb or size > LARGEST_MEMBER:
         problems.append(f"{member.filename} is too large: {size:,} bytes, unpacked")
         return
@@ -112,8 +118,7 @@ def open_text(file: IO[bytes]) -> TextIO:
     """Return the text of a file that need not be UTF-8."""
     start = file.read(2)
     file.seek(0)
-    is_utf16 = start in (BOM_UTF16_LE, BOM_UTF16_BE)
-    encoding = "utf-16" if is_utf16 else "utf-8-sig"
+    encoding = "utf-16" if start in (BOM_UTF16_LE, BOM_UTF16_BE) else "utf-8-sig"
     return io.TextIOWrapper(file, encoding, "replace")
 
 
@@ -136,8 +141,7 @@ def read_chatgpt(data: JsonObject) -> Transcript:
             name = get_text(author, "name")
             # A result does not name its call, so it belongs to the last call of the same tool.
             call_id = pending.pop(name, "") or message_id
-            call = transcript.get_call(call_id, timestamp)
-            call["name"] = name
+            transcript.get_call(call_id, timestamp)["name"] = name
             transcript.add_result(call_id, text, timestamp)
         elif role == "assistant" and recipient != "all":
             pending[recipient] = message_id
@@ -218,7 +222,7 @@ def read_claude(data: JsonObject) -> Transcript:
         # Older exports have no parts, only `text`.
         text = "\n".join(texts) or get_text(message, "text")
         transcript.add_message(role, text, timestamp, get_text(message, "uuid"))
-        claude_code.read_tool_parts(transcript, message, timestamp)
+        read_tool_parts(transcript, message, timestamp)
     return transcript
 
 

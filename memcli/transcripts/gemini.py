@@ -86,8 +86,7 @@ def find_folder(data: JsonObject) -> str:
     """Return the folder in which a conversation took place, if a line names it."""
     changes = get_object(data, "$set")
     for message in get_objects(changes, "messages"):
-        text = read_content(message.get("content"))
-        match = WORKSPACE_FOLDER.search(text)
+        match = WORKSPACE_FOLDER.search(read_content(message.get("content")))
         if match:
             return match[1].strip()
     return ""
@@ -122,8 +121,7 @@ def read_message(data: JsonObject) -> str:
 def read_call(transcript: Transcript, call: JsonObject, timestamp: Any) -> None:
     """Add a tool call and its result."""
     call_id = get_text(call, "id")
-    name = get_text(call, "name")
-    transcript.add_call(call_id, name, call.get("args"), timestamp)
+    transcript.add_call(call_id, get_text(call, "name"), call.get("args"), timestamp)
     outputs = []
     for part in get_objects(call, "result"):
         output = get_object(get_object(part, "functionResponse"), "response")

@@ -134,8 +134,7 @@ def build_session_id(path: Path, transcript: Transcript) -> str:
     """
     if path.name == EVENTS:
         return path.parent.name  # of another workspace of ours
-    first_id = str(transcript.events[0].get("id"))
-    digest = build_digest(first_id)
+    digest = build_digest(str(transcript.events[0].get("id")))
     stem = NOT_SAFE.sub("-", path.stem).strip("-.")[:60]
     return f"{stem or 'chat'}-{digest[:8]}"
 
@@ -164,8 +163,7 @@ def read_recorded_events(workspace: Workspace, session_id: str) -> list[Event]:
     path = find_events_file(workspace, name_session(session_id))
     if not path.is_file():
         return []
-    text = path.read_text("utf-8", "replace")
-    return [event for _, event in parse_events(text)]
+    return [event for _, event in parse_events(path.read_text("utf-8", "replace"))]
 
 
 def list_ids(events: Iterable[JsonObject]) -> set[str]:
@@ -190,8 +188,7 @@ def remove_known_messages(recorded: list[Event], events: list[Event]) -> list[Ev
 def build_signature(event: JsonObject) -> tuple[str, str]:
     """Return a role and a text, or a tool and its arguments, by which to compare events."""
     if event.get("type") == "tool":
-        arguments = json.dumps(event.get("arguments"), sort_keys=True)
-        return str(event.get("name")), arguments
+        return str(event.get("name")), json.dumps(event.get("arguments"), sort_keys=True)
     text = read_content(event.get("content", event.get("text")))
     return str(event.get("role")), " ".join(text.split())
 
@@ -212,8 +209,7 @@ def find_transcripts(context: Context, folder: Path | None) -> Iterator[Path]:
     paths: list[Path] = []
     home = context.environment.get("HOME", "")
     for format_ in list_formats():
-        chosen = context.environment.get(format_.FOLDER_VARIABLE)
-        base = chosen or f"{home}/{format_.FOLDER}"
+        base = context.environment.get(format_.FOLDER_VARIABLE) or f"{home}/{format_.FOLDER}"
         if not base.startswith("/"):
             continue
         for pattern in format_.PATTERNS:
@@ -321,5 +317,4 @@ def is_deleted_worktree(work_folder: Path, repository: Repository) -> bool:
 
 def find_folder(data: JsonObject) -> str:
     """Return the folder that a line names in the most common way, or an empty string."""
-    payload = get_object(data, "payload")
-    return get_text(data, "cwd") or get_text(payload, "cwd")
+    return get_text(data, "cwd") or get_text(get_object(data, "payload"), "cwd")

@@ -63,8 +63,7 @@ def read_message(transcript: Transcript, data: JsonObject) -> None:
     # opencode writes a summary when it compacts the conversation.
     if info.get("summary") is True:
         return
-    times = get_object(info, "time")
-    timestamp = times.get("created")
+    timestamp = get_object(info, "time").get("created")
     texts = []
     for part in get_objects(data, "parts"):
         kind = part.get("type")
@@ -80,8 +79,7 @@ def read_call(transcript: Transcript, part: JsonObject, timestamp: Any) -> None:
     """Add a tool call, and its result if there is one yet."""
     state = get_object(part, "state")
     call_id = get_text(part, "callID")
-    name = get_text(part, "tool")
-    transcript.add_call(call_id, name, state.get("input"), timestamp)
+    transcript.add_call(call_id, get_text(part, "tool"), state.get("input"), timestamp)
     status = state.get("status")
     # A call can still be pending or running.
     if status in ("completed", "error"):
@@ -99,8 +97,7 @@ def read_conversation(path: Path) -> Iterator[JsonObject]:
         yield {"info": {"id": session_id, "directory": directory}}
     parts: dict[str, list[Any]] = {}
     for message_id, data in query(database, PARTS, values):
-        part = json.loads(data)
-        parts.setdefault(message_id, []).append(part)
+        parts.setdefault(message_id, []).append(json.loads(data))
     for message_id, data in query(database, MESSAGES, values):
         info = json.loads(data)
         info["id"] = message_id

@@ -113,8 +113,7 @@ def read_stored_conversation(path: Path, problems: list[str]) -> Transcript:
     format_ = DATABASES[path.parent.name]
     transcript = Transcript(format_.NAME)
     try:
-        objects = format_.read_conversation(path)
-        transcript = format_.read_lines(objects)
+        transcript = format_.read_lines(format_.read_conversation(path))
     # One damaged row must not stop the other conversations.
     except (ValueError, TypeError, RecursionError):
         problems.append(f"conversation {path.name} is damaged")
@@ -133,7 +132,9 @@ def read_text(
         yield from exports.read_conversations(file, problems)
         return
     if not JSON_START.match(head):
-        transcript = read_chat(file.read(LARGEST_DOCUMENT), zone)
+        text = file.read(LARGEST_DOCUMENT)
+        is_cursor = "<user_query>" in text and cursor.SPEAKER.match(head)
+        transcript = cursor.read_text(text) if is_cursor else chat_text.read_text(text, zone)
     elif head.startswith(DOCUMENT_STARTS):
         transcript = read_transcript(read_document(file, problems))
     else:
@@ -191,12 +192,6 @@ def list_functions(name: str, agent: str | None = None) -> list[Callable[..., st
     return [getattr(format_, name) for format_ in formats if hasattr(format_, name)]
 
 
-def read_chat(text: str, zone: tzinfo) -> Transcript:
-    if "<user_query>" in text and cursor.SPEAKER.match(text.lstrip(BLANK)):
-        return cursor.read_text(text)
-    return chat_text.read_text(text, zone)
-
-
 def read_transcript(objects: Iterator[Event]) -> Transcript:
     """Return the conversation in objects.
 
@@ -205,8 +200,7 @@ def read_transcript(objects: Iterator[Event]) -> Transcript:
     head = list(islice(objects, DETECTION_LINES))
     if head and isinstance(head[0].get("messages"), list):
         # {"model": "m", "messages": [{"role": "user", "content": "Hello."}]}
-        messages = [data for data in head[0].pop("messages") if isinstance(data, dict)]
-        head[1:1] = messages
+        head[1:1] = [data for data in head[0].pop("messages") if isinstance(data, dict)]
     objects = chain(head, objects)
     for format_ in list_formats():
         if any(format_.is_line(data) for data in head[:DETECTION_LINES]):
@@ -253,8 +247,7 @@ def read_plain(objects: Iterable[Event]) -> Transcript:
             transcript.events.append(data)
             continue
         role = str(data.get("role") or data.get("type") or "")
-        content = data.get("content", data.get("text"))
-        event = build_message(role, content, data.get("timestamp"))
+        event = build_message(role, data.get("content", data.get("text")), data.get("timestamp"))
         if role in ROLES and event is not None:
             transcript.events.append({**data, **event})
     return transcript

@@ -26,8 +26,8 @@ RESULT_ENDS = 200, 300  # characters of a tool's result that are stored: its sta
 NOT_STORED = "[result not stored: the call names an ignored file]"
 MOST_ARGUMENT = 500
 MOST_STEPS = 200_000_000  # of SQLite in one statement: a hostile view can have endless rows
-# Files whose content is never stored, whatever the ignore files say.
-SECRET_FILES = (".env*",)
+# A server tool, such as web search, runs at Anthropic instead of on this computer.
+ANTHROPIC_CALLS = ("tool_use", "server_tool_use")
 # Texts in the user's turn that the agent added: notices, commands and their output.
 INJECTED_START = re.compile(
     r"\s*(?:<(?:command-(?:name|message|args)|local-command-\w+|bash-(?:input|stdout|stderr)"
@@ -112,6 +112,20 @@ def get_objects(data: JsonObject, name: str) -> list[JsonObject]:
     return [item for item in items if isinstance(item, Mapping)]
 
 
+def read_tool_parts(transcript: Transcript, message: JsonObject, timestamp: Any) -> None:
+    """Add the tool calls and the results in a message of the Anthropic API."""
+    for part in get_objects(message, "content"):
+        kind = part.get("type")
+        if kind in ANTHROPIC_CALLS:
+            name = get_text(part, "name")
+            transcript.add_call(get_text(part, "id"), name, part.get("input"), timestamp)
+        elif kind == "tool_result":
+            call_id = get_text(part, "tool_use_id")
+            result = read_content(part.get("content"))
+            is_error = part.get("is_error") is True
+            transcript.add_result(call_id, result, timestamp, is_error=is_error)
+
+
 def query(database: Path, statement: str, values: tuple[str, ...] = ()) -> list[Any]:
     """Return rows of a database that its program may be writing to.
 
@@ -192,7 +206,8 @@ def clean_tool_calls(workspace: Workspace, folder: str, events: Iterable[Event])
     """
     # An empty path would be the folder in which mem itself runs.
     git_patterns = read_patterns(Path(folder or "/nonexistent"), ".gitignore")
-    patterns = (*SECRET_FILES, *read_patterns(workspace.root), *git_patterns)
+    # The content of `.env` is never stored, whatever the ignore files say.
+    patterns = (".env*", *read_patterns(workspace.root), *git_patterns)
     mask = build_mask(workspace)
     for event in events:
         if event.get("type") != "tool":
