@@ -28,6 +28,7 @@ from ..store import NICENESS, Workspace, list_sessions
 from ..transcripts.transcript import build_message
 from .events import Event, build_answer, read_event
 from .messages import (
+    SAVED,
     Answer,
     read_request_tokens,
     record_answer,
@@ -259,7 +260,7 @@ def read_prompt(hook: Hook) -> Answer | None:
 
     prompt = clean_prompt(hook.event)
     is_late = hook.workspaces[0].settings["recall.late"]
-    if hook.agent == "gemini" or is_late or PENDING_START in hook.shown.record:
+    if hook.agent == "gemini" or is_late or {PENDING_START, SAVED} & hook.shown.record.keys():
         return None
     # A request changes memories, and a notice of the agent's own program gets no answer.
     is_notice = build_message("user", prompt, None) is None

@@ -58,6 +58,7 @@ LONGEST_NOTICE = 60  # characters of a memory in the line for the person
 SHARE_OF_EDIT = 0.75  # of the words of both prompts
 # A hook runs at every turn, and the file of a long session has megabytes.
 TAIL_BYTES = 128 * 1024
+SAVED = "saved"  # key of a record: the id of the memory that the last prompt saved
 # Results of tools are between the prompt and the answer, and agents store them whole.
 TRANSCRIPT_BYTES = 1024 * 1024
 REQUEST_TOKENS = re.compile(r'"tokens": ?\{"input": ?(\d+)')  # in a transcript of Gemini
@@ -273,13 +274,14 @@ def save_requests(
     from ..consolidate.rules import find_requests
     from ..recall import render_context, render_line
 
+    last = shown.record.pop(SAVED, "")
     about = "Result of the user's request to remember or forget:"
     if is_unrecorded(prompt):
         line = "mem did not record this message. Do not save what it says."
         return Answer(render_context([f"- {line}"], about), "mem: message not recorded")
     requests = Requests(workspace, others, [], [], {})
     errors: list[MemError] = []
-    statements = find_requests(prompt)
+    statements = find_requests(prompt, last)
     # First, so that no text finds a memory that this prompt saves.
     for statement in statements:
         if statement.kind == "forget":
@@ -331,6 +333,7 @@ def save_statements(
             continue
         # The agent reads it in the prompt, so it needs no reminder.
         shown.add(outcome.text, outcome.id, stays=True)
+        shown.record[SAVED] = outcome.id
         texts = [f"{outcome.action} {outcome.short_id}: {outcome.text}"]
         texts += [f"{item.relation} {item.short_id}: {item.text}" for item in outcome.related]
         requests.done.extend(texts)

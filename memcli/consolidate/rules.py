@@ -98,11 +98,14 @@ def find_statements(messages: Sequence["Message"]) -> list[Statement]:
     return list(statements.values())
 
 
-def find_requests(text: str) -> list[Statement]:
-    """Return the requests of a prompt to remember or to forget."""
+def find_requests(text: str, last: str = "") -> list[Statement]:
+    """Return the requests of a prompt to remember or to forget.
+
+    "Forget that" asks to forget `last`, the id of a memory.
+    """
     if not REQUEST_WORD.search(text):
         return []
-    statements = read_message(text, [])
+    statements = [item._replace(text=item.text or last) for item in read_message(text, [])]
     return [item for item in statements if item.kind in ("request", "forget") and item.text]
 
 

@@ -391,7 +391,7 @@ def forget_described(
     actor: str = "person",
     dry_run: bool = False,
 ) -> ForgetResult:
-    """Forget the memories that say a text, as a conversation asks.
+    """Forget the memories that say a text or have it as their id, as a conversation asks.
 
     If it is unclear which ones are meant, nothing is forgotten, and `candidates` names them, as it
     does in a dry run. It also names the others with all words of the text.
@@ -408,7 +408,7 @@ def forget_described(
         and (not said_at or entry.updated_at <= said_at)
         and workspace.is_managed(entry.path)
     ]
-    meant = [entry for entry in entries if is_saying(index, entry, text)]
+    meant = [entry for entry in entries if entry.id == text or is_saying(index, entry, text)]
     if not meant:
         paths = {entry.path for entry in entries}
         close = [item for item in find_described(index, text) if item[1].path in paths]

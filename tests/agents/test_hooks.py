@@ -280,6 +280,31 @@ def test_an_undone_request_is_not_carried_out_again(tmp_path: Path) -> None:
     assert not any("Acme" in text for text in history)
 
 
+def test_forget_that_forgets_the_memory_that_the_prompt_before_saved(tmp_path: Path) -> None:
+    def say(*prompts: str) -> list[str]:
+        answers = [send(tmp_path, "UserPromptSubmit", prompt=prompt) for prompt in prompts]
+        return [answer.get("systemMessage", "")[5:] for answer in answers]
+
+    make_workspace(tmp_path)
+    run_mem(tmp_path, "write", "The port is 6543 on staging.")
+    said = say(
+        "Forget that.", "Remember: the port is 6543.", "Never mind, forget that.", "Forget that."
+    )
+    assert said == [
+        "",
+        'saved "The port is 6543." (mem undo)',
+        'forgotten "The port is 6543." (mem undo)',
+        "",
+    ]
+    assert run_mem(tmp_path, "undo")[0] == 0
+    said = say(
+        "Remember: the lamp is blue.", "Forget it, let's look at the routes.", "Forget that."
+    )
+    assert said[1:] == ["", ""]
+    assert run_mem(tmp_path, "consolidate", "--all")[0] == 0
+    assert len(run_mem(tmp_path, "ls")[1].splitlines()) == 3
+
+
 def test_several_commands_of_a_prompt_are_undone_by_their_numbers(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     run_mem(tmp_path, "write", "The cache is in S3.")
