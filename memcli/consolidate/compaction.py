@@ -195,7 +195,7 @@ def build_summary(
     """Return a summary, and the source of the memory that it becomes."""
     if is_configured(workspace) and session.token_count <= HARD_LIMIT:
         lines = [f"{message.speaker}: {shorten(message.text, 2_000)}" for message in messages]
-        material = "\n".join([*([cut.earlier] if cut.earlier else []), *lines])
+        material = "\n".join(filter(None, [cut.earlier, *lines]))
         try:
             material = mask_text(workspace, material[-MATERIAL_CHARACTERS:])
             answer = ask(workspace, f"{SUMMARY_PROMPT}\n\n{material}")

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         guess_type,
         is_forgotten,
         is_forgotten_reworded,
+        read_document,
         read_entry,
         read_file_time,
         read_id,
@@ -144,8 +145,8 @@ __getattr__ = import_lazily(
             "EPISODIC Entry FADED FIELDS PROCEDURAL SOURCES SPELLINGS STATUSES "
             "STATUS_SPELLINGS TRUST TYPES can_fade compute_retention distrust_entry "
             "edit_entry find_claim find_kind find_new_strings fold_key format_entry guess_type "
-            "is_forgotten is_forgotten_reworded read_entry read_file_time read_id read_key "
-            "read_list read_share read_tags replace_body"
+            "is_forgotten is_forgotten_reworded read_document read_entry read_file_time read_id "
+            "read_key read_list read_share read_tags replace_body"
         ),
         "frontmatter": "FrontmatterError edit format_document get_body get_content parse",
         "ids": "COPY_START build_id build_slug is_id get_id_end",

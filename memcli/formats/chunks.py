@@ -95,8 +95,7 @@ def cut_page(text: str, timestamp: str) -> list[Chunk]:
             continue
         title = " / ".join(section.headings)
         for start, stop in split_windows(text, section.start, section.end):
-            line = get_line(start)
-            chunks.append(Chunk(start, stop, line, section.anchor, title, timestamp))
+            chunks.append(Chunk(start, stop, get_line(start), section.anchor, title, timestamp))
     return chunks
 
 
@@ -119,12 +118,11 @@ def cut_notes(text: str, path: str, zone: tzinfo, timestamp: str) -> list[Chunk]
 
 def cut_records(text: str, records: Iterable[Record]) -> list[Chunk]:
     get_line = count_lines(text)
-    chunks = []
-    for record in records:
-        for start, stop in split_windows(text, record.start, record.end):
-            line = get_line(start)
-            chunks.append(Chunk(start, stop, line, record.id, "", record.timestamp))
-    return chunks
+    return [
+        Chunk(start, stop, get_line(start), record.id, "", record.timestamp)
+        for record in records
+        for start, stop in split_windows(text, record.start, record.end)
+    ]
 
 
 def cut_plain(text: str, timestamp: str) -> list[Chunk]:

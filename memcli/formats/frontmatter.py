@@ -97,8 +97,7 @@ def get_body(text: str) -> str:
 
 def get_content(text: str) -> str:
     """Return the body of a memory's file. If it has none, return its title."""
-    body = get_body(text)
-    return body or str(parse(text).fields.get("title", ""))
+    return get_body(text) or str(parse(text).fields.get("title", ""))
 
 
 def parse_simple(head: str) -> dict[str, Any] | None:
@@ -175,8 +174,8 @@ def check_size(fields: Any) -> None:
         if depth > DEEPEST or count > MOST_ITEMS:
             raise FrontmatterError("the frontmatter is nested too deeply", 2)
         if isinstance(value, dict):
-            pending += [(item, depth + 1) for item in value.values()]
-        elif isinstance(value, list):
+            value = list(value.values())
+        if isinstance(value, list):
             pending += [(item, depth + 1) for item in value]
 
 

@@ -36,7 +36,6 @@ LINE_ENDINGS = (".jsonl", ".ndjson")
 LARGEST_LINE = 32 * 1024 * 1024  # characters; a line can be a whole conversation
 NO_FILE = "not a file of a workspace: `path` and `text` are missing"
 KINDS = (*FOLDERS, "memory", "history")
-KINDS_OF_FOLDERS = {folder: kind for kind, folder in FOLDERS.items()}
 DOCUMENT_TITLE = "Memories of "
 HEADINGS = {
     "preference": "Preferences",
@@ -135,23 +134,19 @@ def find_kind(path: str) -> str:
     """Return the kind of a file of a standard workspace, or an empty string."""
     if path == "MEMORY.md":
         return "memory"
-    folder, slash, _ = path.partition("/")
-    if not slash:
+    if "/" not in path:
         is_history = path.startswith("HISTORY") and path.endswith(".md")
         return "history" if is_history else ""
-    kind = KINDS_OF_FOLDERS.get(f"{folder}/", "")
-    if kind == "session" or path.endswith(".md"):
-        return kind
-    return ""
+    kind = next((kind for kind, folder in FOLDERS.items() if path.startswith(folder)), "")
+    return kind if kind == "session" or path.endswith(".md") else ""
 
 
 def find_left_out(index: Index) -> list[str]:
     """Return a line for each file that cannot be exported."""
-    lines = []
-    for path, line, reason in index.run(FIND_LEFT_OUT).fetchall():
-        shown = redact_text(index.workspace, path)
-        lines.append(f"not exported: {shown}:{line}: {reason}")
-    return lines
+    return [
+        f"not exported: {redact_text(index.workspace, path)}:{line}: {reason}"
+        for path, line, reason in index.run(FIND_LEFT_OUT).fetchall()
+    ]
 
 
 def read_files(
@@ -167,14 +162,14 @@ def read_files(
     workspace = index.workspace
     purged = ForgottenTexts({}, workspace.machine)
     forgotten = index.load_forgotten() if selection.is_partial else purged
+    mask = build_mask(workspace)
     for file in report_progress(workspace, files):
         text = read_file(workspace, file.path)
         if text is None:
             continue  # deleted meanwhile
         if file.path.endswith(f"/{METADATA}"):
-            text = mask_json(text, build_mask(workspace), ID_KEYS)
+            text = mask_json(text, mask, ID_KEYS)
         elif file.kind == "session" and (file.is_masked or file.is_hidden):
-            mask = build_mask(workspace)
             text = "\n".join(mask_json(line, mask) for line in text.split("\n"))
         elif file.is_hidden or file.is_masked:
             # A forgotten memory repeats itself, so hiding forgotten texts would empty its own file.
@@ -183,8 +178,7 @@ def read_files(
         if file.status == "superseded":
             text = SUPERSEDED_BY.sub(r"\1entries/", text, 1)
         path = build_standard_path(workspace.prefix, file)
-        modified = read_modified(workspace, file)
-        yield TransferFile(path, file.kind, text, modified)
+        yield TransferFile(path, file.kind, text, read_modified(workspace, file))
 
 
 def mask_json(text: str, mask: Callable[[str], str], kept_names: Sequence[str] = ()) -> str:

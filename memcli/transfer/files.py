@@ -26,9 +26,9 @@ from ..formats import (
     edit_entry,
     format_entry,
     format_time,
-    frontmatter,
     is_id,
     parse_time,
+    read_document,
     read_entry,
     read_file_time,
 )
@@ -186,8 +186,7 @@ def list_archive(
             # An archive inside this one counts twice, which is on the safe side.
             budget.left -= info.file_size
             if not info.filename.lower().endswith(".zip"):
-                modified = read_zip_time(info)
-                yield Member(path, modified, partial(archive.open, info))
+                yield Member(path, read_zip_time(info), partial(archive.open, info))
             elif depth == DEEPEST_ARCHIVE:
                 reason = f"an archive in {DEEPEST_ARCHIVE} archives: unpack it yourself"
                 yield Item(path, BadItem(reason))
@@ -369,8 +368,7 @@ class FilePlanner:
             Draft(entry.body, entry.type, entry.title, project=entry.project, owner=entry.owner)
             for entry in map(read_file_entry, files)
         ]
-        neighbors = find_neighbors(self.index, drafts, deduplicate=False)
-        pairs = zip(files, neighbors, strict=True)
+        pairs = zip(files, find_neighbors(self.index, drafts, deduplicate=False), strict=True)
         self.near_forgotten = {id(file): near.forgotten for file, near in pairs}
 
     def plan(self, file: TransferFile) -> PlannedFile | None:
@@ -526,19 +524,13 @@ def read_file_entry(file: TransferFile) -> Entry:
 
     One that does not parse is plain text, as for the index.
     """
-    modified = parse_time(file.modified) or EPOCH
-    try:
-        document = frontmatter.parse(file.text)
-    except frontmatter.FrontmatterError:
-        document = frontmatter.Document("", {}, file.text)
-    return read_entry(document, file.path, modified)[0]
+    document = read_document(file.text)
+    return read_entry(document, file.path, parse_time(file.modified) or EPOCH)[0]
 
 
 def build_longer_path(path: str, entry: Entry, text: str) -> str:
     """Return a longer path for a memory whose own path is taken."""
-    suffix = entry.id
-    if not is_id(entry.id):
-        suffix = build_digest(text)
+    suffix = entry.id if is_id(entry.id) else build_digest(text)
     return f"{path.removesuffix('.md')}-{suffix[-6:]}.md"
 
 

@@ -99,8 +99,7 @@ def list_formats() -> dict[str, Reader]:
     """Return the functions that read a format, by its name."""
     from importlib.metadata import entry_points
 
-    others = {item.name: item.load() for item in entry_points(group="mem.importers")}
-    return {**FORMATS, **others}
+    return FORMATS | {item.name: item.load() for item in entry_points(group="mem.importers")}
 
 
 def find_format(source: Source, name: str = "") -> tuple[str, Iterator[Item]]:

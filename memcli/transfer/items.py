@@ -397,8 +397,7 @@ def read_words(value: Any, read: Callable[[Any], Sequence[str]]) -> Sequence[str
     """Return a list of texts. A table has them in one cell."""
     if isinstance(value, str):
         # `sport, health`, `sport;health` or `['sport', 'health']`
-        words = re.split(r"[,;|\n]", value.strip("[] "))
-        value = [word.strip(" '\"") for word in words]
+        value = [word.strip(" '\"") for word in re.split(r"[,;|\n]", value.strip("[] "))]
     return try_read(read, value) or ()
 
 

@@ -179,7 +179,8 @@ def read_note(source: Source, member: Member, report: Report, *, is_okf: bool) -
         yield Item(member.path, TransferFile(f"notes/{name}", "note", text))
         return
     try:
-        if is_empty_note(text):
+        # People also have notes with properties only.
+        if not get_body(text) and not any(parse(text).fields.values()):
             report.empty.append(member.path)
             return
         title = PurePosixPath(name).stem
@@ -202,11 +203,6 @@ def decode_note(source: Source, member: Member) -> str:
     if encoding == "cp1252":
         source.messages.append(f"{member.path} is not UTF-8, so mem read it as Windows-1252")
     return data.decode(encoding, "replace").removeprefix("\ufeff")
-
-
-def is_empty_note(text: str) -> bool:
-    """Return whether a note has neither text nor properties. Raises FrontmatterError."""
-    return not get_body(text).strip() and not any(parse(text).fields.values())
 
 
 def convert_note(text: str, title: str, memory_source: str, *, is_okf: bool) -> str:
@@ -240,8 +236,7 @@ def split_months(text: str) -> dict[str, str]:
             continue
         month = record.timestamp[:7]
         body = text[record.start : record.end].strip()
-        block = f"## {record.timestamp}\n\n{body}\n\n"
-        months[month] = months.get(month, "") + block
+        months[month] = months.get(month, "") + f"## {record.timestamp}\n\n{body}\n\n"
     return months
 
 
