@@ -10,6 +10,7 @@ from datetime import tzinfo
 from itertools import count
 from typing import Any, NamedTuple
 
+from ..data import table
 from ..errors import LlmError, UnavailableError
 from ..formats import (
     CONTROL,
@@ -65,20 +66,10 @@ If there is nothing to remember, answer {{}}."""
 
 FIELDS = ("batch", "history_entry", "memories")
 # Small models rename the fields of the prompt.
-TEXT_KEYS = ("text", "content", "memory", "statement", "fact", "value", "body", "summary")
+TEXT_KEYS = "text content memory statement fact value body summary".split()
 LONGEST_MEMORY = 2_000  # characters; a longer text is no statement
 LONGEST_HISTORY = 8_000
 MOST_MEMORIES = 50
-TYPE_SPELLINGS = {
-    "rule": "constraint",
-    "user_preference": "preference",
-    "user_correction": "correction",
-    "workflow": "procedure",
-    "how_to": "procedure",
-    "debugging": "lesson",
-    "mistake": "lesson",
-    "person": "entity",
-}
 # Texts of the prompt, and texts that say that there is nothing.
 PLACEHOLDER = re.compile(r"(?i)[\W_]*|[\W_]*(?:string|text|none|null|n/a|empty|todo)[\W_]*")
 # A memory is shown to agents, so it must not give them orders of a stranger.
@@ -265,7 +256,7 @@ def read_list(value: Any) -> tuple[str, ...]:
 
 def read_type(value: Any) -> str:
     name = re.sub(r"\W+", "_", read_line(value).lower())
-    name = TYPE_SPELLINGS.get(name, name)
+    name = table("other_tools.toml")["types"].get(name, name)
     return name if name in TYPES else "fact"
 
 
@@ -393,8 +384,7 @@ def is_negated(statement: str, text: str) -> bool:
 
 
 def find_stems(text: str) -> set[str]:
-    words = [word for _, _, word in find_words(text)]
-    return {word[:STEM] for word in words if word not in FRAME_WORDS}
+    return {word[:STEM] for _, _, word in find_words(text) if word not in FRAME_WORDS}
 
 
 def find_open_statements(batch: Batch) -> list[Statement]:

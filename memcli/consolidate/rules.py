@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..formats import find_kind, find_values, guess_type, split_words
+from ..formats import KIND_TYPES, find_kind, find_values, guess_type, split_words
 from .corrections import (
     Reading,
     find_agent_statement,
@@ -46,7 +46,6 @@ STATEMENTS_BACK = 200  # of which a correction or a forget removes some
 LONGEST = 400  # characters of a statement
 SHORT_WITHDRAWAL = 60
 GUARDS = ("question", "hypothetical", "this_session", "narrow", "one_off", "for_now")
-TYPES = {"rule": "constraint", "preference": "preference", "correction": "correction"}
 # `project: shop` in a task or message
 PROJECT_LINE = re.compile(r"(?im)^[ \t]*project[ \t]*[:=][ \t]*([\w./-]{1,80})[ \t\r]*$")
 MISSPELLED = re.compile(r"(?i)\bre(?:m|me|mm|mme|mem|meme|memm|memem)b(?:er|re)\b")  # remeber
@@ -305,7 +304,7 @@ def read_standing(
     if len(WORD.findall(text)) < FEWEST_WORDS and text.isascii():
         return None
     # A decision binds as a rule does, but its memory may fade.
-    memory_type = TYPES.get(kind, "fact")
+    memory_type = KIND_TYPES.get(kind, "fact")
     is_general = kind in ("rule", "preference") or match_start("standing", body)
     if not correction and is_general and has_report(reading):
         # "Everything is logged with structlog" after "I added print statements".

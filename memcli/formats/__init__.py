@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         EPISODIC,
         FADED,
         FIELDS,
+        KIND_TYPES,
         PROCEDURAL,
         SOURCES,
         SPELLINGS,
@@ -142,7 +143,7 @@ __getattr__ = import_lazily(
             "parse_period parse_time"
         ),
         "entry": (
-            "EPISODIC Entry FADED FIELDS PROCEDURAL SOURCES SPELLINGS STATUSES "
+            "EPISODIC Entry FADED FIELDS KIND_TYPES PROCEDURAL SOURCES SPELLINGS STATUSES "
             "STATUS_SPELLINGS TRUST TYPES can_fade compute_retention distrust_entry "
             "edit_entry find_claim find_kind find_new_strings fold_key format_entry guess_type "
             "is_forgotten is_forgotten_reworded read_document read_entry read_file_time read_id "

@@ -42,32 +42,19 @@ STATUS_SPELLINGS = {
     "replaced": "superseded",
     "archived": "faded",
 }
-KIND_TYPES = {"rule": "constraint", "preference": "preference"}
+KIND_TYPES = {"rule": "constraint", "preference": "preference", "correction": "correction"}
 # The patterns that tell the type of a memory from its first clause, the most certain first.
 FIRST_WORDS = ("lesson", "constraint", "fact")
 CLAUSE_END = re.compile(r"[.!?;](?:\s|$)|\n")
 LONGEST_CLAUSE = 200  # characters
 KEY_LENGTH = 200
 # An agent may change these fields. Other fields say whose word a memory is, and if it counts.
-AGENT_FIELDS = (
-    "type",
-    "title",
-    "tags",
-    "aliases",
-    "key",
-    "updated_at",
-    "expires_at",
-    "files",
-    "metadata",
-)
+AGENT_FIELDS = "type title tags aliases key updated_at expires_at files metadata".split()
 # Days after which a memory without any use has 1/e of its value, from jcode.
 DECAY_DAYS = {
     "correction": 365.0,
     "preference": 90.0,
     "constraint": 90.0,
-    "fact": 30.0,
-    "procedure": 30.0,
-    "lesson": 30.0,
     "observation": 7.0,
 }
 DEFAULT_DECAY_DAYS = 30.0
