@@ -36,7 +36,14 @@ TABLE = "statements.toml"
 SHORT = 4  # words of an exclamation before a correction
 SAME_NAME = 0.65  # of the letters
 # Dates, times and versions contain numbers, so numbers come last.
-VALUE_KINDS = ("date_value", "weekday_value", "time_value", "code_value", "number_value")
+VALUE_KINDS = (
+    "date_value",
+    "weekday_value",
+    "time_value",
+    "use_value",
+    "code_value",
+    "number_value",
+)
 # By the last letter: "it's" and "it is", "they're" and "they are".
 VERBS = {"s": "is ", "e": "are "}
 CAPITALIZED = re.compile(r"\b[A-Z]\w{3,}")
@@ -185,6 +192,12 @@ def find_value(body: str, reading: Reading) -> Correction | None:
         # "12 now" after "14 tests fail" is a wish about the work at hand.
         is_about_work = search_pattern("status", wrong.text) or is_task(wrong.text)
         if is_about_work or (is_work(wrong) and not has_reason):
+            return None
+        # "No, use pnpm" corrects only the rule before, and no other report than "I'll use npm".
+        names = find_names(wrong.text)
+        others = [line for line in reading.near if not names & find_names(line.text)]
+        is_other = wrong.text not in get_task(reading) or any(map(is_work, others))
+        if kind == "use_value" and (is_other or reading.is_answer):
             return None
         # "12 km" is no correction of "8 hours".
         if match["unit"] and match["unit"] not in wrong.text:

@@ -128,7 +128,7 @@ def is_replaced(old: Statement, new: Statement) -> bool:
     if new.kind == "forget":
         return len(shared) * 2 > len(find_content(new.text))
     if old.text.casefold().rstrip(".") in new.corrects.casefold():
-        return len(shared) >= 2
+        return len(shared) >= min(2, len(said))
     # "The folder is src/generated, not src/gen" is no correction of "never edit src/gen".
     values = find_values(new.text, new.corrects)
     rest = find_content(old.text) - find_content(" ".join(values))

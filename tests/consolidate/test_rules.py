@@ -299,6 +299,23 @@ def test_a_corrected_detail_keeps_the_rest(correction: str, text: str) -> None:
     assert [item.text for item in read(said, "assistant: Ok.", f"user: {correction}")] == [text]
 
 
+@pytest.mark.parametrize(
+    ("rule", "answer", "reply", "text"),
+    [
+        ("Always use npm.", "I'll use npm from now on.", "No, use pnpm.", "Always use pnpm."),
+        ("We only use npm here.", "Ok.", "sorry, use pnpm, not npm", "We only use pnpm here."),
+        ("Always use npm.", "I changed the button to blue.", "No, use green.", "Always use npm."),
+        ("Always use npm.", "Should I use yarn to test?", "No, use jest.", "Always use npm."),
+        ("Always use npm.", "Ok.", "No, use the other one.", "Always use npm."),
+    ],
+)
+def test_another_tool_replaces_the_one_of_a_rule(
+    rule: str, answer: str, reply: str, text: str
+) -> None:
+    found = read(f"user: {rule}", f"assistant: {answer}", f"user: {reply}")
+    assert [item.text for item in found] == [text]
+
+
 def test_a_correction_that_names_the_subject_keeps_its_own_words() -> None:
     (found,) = read(
         "assistant: The warehouse runs on Postgres 16, which has MERGE with RETURNING.",
