@@ -13,7 +13,7 @@ DISTANCE = re.compile(
     r"(in (?!.*ago))?(\d{1,4})\s*(h|d|w|m|y|hours?|days?|weeks?|months?|years?)(?:\s+ago)?"
 )
 DAYS_OF_UNIT = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 WEEKS = {"last": -1, "this": 0, "next": 1}
 MONTHS = (
     "january february march april may june july august september october november december"
@@ -124,7 +124,7 @@ def find_days(words: str, today: date) -> tuple[date, date] | None:
         sign = 1 if which == "next" else -1
         distance = (sign * (WEEKDAYS.index(weekday) - today.weekday()) - 1) % 7 + 1
         day = today + timedelta(days=sign * distance)
-    elif re.fullmatch(r"\d{4}-\d\d-\d\d", words):
+    elif DAY_IN_NAME.fullmatch(words):
         day = date.fromisoformat(words)
     # Not 11/28/2026: half of the world would read 3/4/2026 as another day than we do.
     elif re.fullmatch(r"\d{1,2}\.\d{1,2}\.\d{4}", words):

@@ -280,12 +280,11 @@ def replace_key_lines(head: str, key: str, value: Any, newline: str, before: Any
 
 def find_key_lines(head: str, key: str) -> tuple[int, int]:
     """Return the span of a key and its value, or an empty span at the end of the head."""
-    matches = list(KEY_LINE.finditer(head))
-    for number, match in enumerate(matches):
-        name = match[1] or match[2] or match[3]
-        if name == key:
-            following = matches[number + 1].start() if number + 1 < len(matches) else len(head)
-            return match.start(), following
+    matches = KEY_LINE.finditer(head)
+    for match in matches:
+        if key in match.groups():
+            following = next(matches, None)
+            return match.start(), following.start() if following else len(head)
     return len(head), len(head)
 
 

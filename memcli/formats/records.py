@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ..data import pattern
@@ -105,9 +106,7 @@ def split_notes(text: str, path: str, zone: tzinfo) -> Iterator[Record]:
             starts.setdefault(offset, "")
         is_after_blank = is_blank
         offset += len(line)
-    places = sorted(starts)
-    for number, start in enumerate(places):
-        end = places[number + 1] if number + 1 < len(places) else len(text)
+    for start, end in pairwise([*sorted(starts), len(text)]):
         if not text[start:end].strip("\ufeff \t\r\n"):
             continue
         # [25:99] is not a time, so the note has the day of its file.

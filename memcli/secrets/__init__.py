@@ -15,6 +15,8 @@ from .value_classifier import Place, Span
 
 # A text with more findings is hostile, and is not scanned again.
 MOST_FINDINGS = 10_000
+# The span of a mark in the masked text, and the span of its secret.
+Mask = tuple[int, int, int, int]
 MARK = r"\[REDACTED:[a-z0-9-]{1,40}\]"
 
 
@@ -118,10 +120,10 @@ def drop_nested_spans(spans: list[Span]) -> list[Span]:
     return distinct
 
 
-def mask_spans(text: str, spans: Iterable[Span]) -> tuple[str, list[tuple[int, int, int, int]]]:
+def mask_spans(text: str, spans: Iterable[Span]) -> tuple[str, list[Mask]]:
     """Return the text with marks, and for each mark its span there and in the original."""
     pieces: list[str] = []
-    places: list[tuple[int, int, int, int]] = []
+    places: list[Mask] = []
     done = size = 0
     for start, end, rule in merge_spans(spans):
         pieces += [text[done:start], f"[REDACTED:{rule}]"]
@@ -143,7 +145,7 @@ def merge_spans(spans: Iterable[Span]) -> list[Span]:
     return merged
 
 
-def find_original_span(places: list[tuple[int, int, int, int]], start: int, end: int) -> Place:
+def find_original_span(places: list[Mask], start: int, end: int) -> Place:
     """Translate a span of the masked text to the original. It includes every mark it touches."""
 
     def translate(offset: int, *, is_end: bool) -> int:

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,6 +32,7 @@ from .reader import DATABASES, list_formats, list_functions, list_stored_convers
 from .transcript import (
     Event,
     JsonObject,
+    Progress,
     Transcript,
     clean_tool_calls,
     get_object,
@@ -62,7 +63,7 @@ def import_file(
     *,
     project: str = "",
     is_dry_run: bool = False,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Progress | None = None,
 ) -> list[ImportResult]:
     """Add the new events of the conversations in a file to their sessions.
 

@@ -29,7 +29,7 @@ from typing import IO, Any, TextIO
 from ..errors import NotFoundError
 from ..formats import LONGEST_LINE, CutOffError, JsonStream, parse_event, parse_events
 from . import chat_text, cursor, exports
-from .transcript import Event, JsonObject, Transcript, build_message, get_objects, query
+from .transcript import Event, JsonObject, Progress, Transcript, build_message, get_objects, query
 
 HEAD = 64 * 1024  # bytes or characters by which a format is recognized
 LARGEST_LINES = 512 * 1024 * 1024  # characters of a transcript
@@ -60,7 +60,7 @@ def read_file(
     path: Path,
     problems: list[str],
     zone: tzinfo,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Progress | None = None,
 ) -> Iterator[Transcript]:
     """Yield the conversations in a file, in any known format. Raises NotFoundError.
 

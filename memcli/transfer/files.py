@@ -82,6 +82,7 @@ ZIP_ERRORS = (
 FOLDERS = {"entry": "entries/", "note": "notes/", "session": "sessions/", "inbox": "inbox/"}
 # Where a record of the history or a note begins.
 BLOCK_START = re.compile(r"(?m)^(?=## |(?:[-*] )?\[\d\d:\d\d\])")
+Excluded = dict[str, list[re.Pattern[str]]]  # patterns by the folder of a vault
 EPOCH = datetime.fromtimestamp(0, UTC)
 
 
@@ -231,8 +232,8 @@ def find_date(source: Source, member: Member) -> str:
     return format_time(day) if day else member.modified
 
 
-def find_excluded(source: Source) -> dict[str, list[re.Pattern[str]]]:
-    """Return the patterns of what the settings of vaults exclude, by the folder of the vault."""
+def find_excluded(source: Source) -> Excluded:
+    """Return the patterns of what the settings of vaults exclude."""
     root, prefix = find_vault(source)
     # Nobody has accepted the memories in the inbox of mem.
     excluded = {"": read_excluded(root) if prefix else [], prefix: []}
@@ -248,7 +249,7 @@ def find_excluded(source: Source) -> dict[str, list[re.Pattern[str]]]:
     return excluded
 
 
-def is_excluded(path: str, excluded: dict[str, list[re.Pattern[str]]]) -> bool:
+def is_excluded(path: str, excluded: Excluded) -> bool:
     return any(
         path.startswith(vault) and is_ignored(patterns, path[len(vault) :])
         for vault, patterns in excluded.items()

@@ -49,6 +49,7 @@ from .records import read_csv, read_json, read_sqlite
 # A batch is in memory as a whole, and so is the record for `mem undo`.
 BATCH_ITEMS = 20_000
 BATCH_CHARACTERS = 16_000_000
+Drafts = list[tuple[str, Draft]]  # with their places
 MOST_EXAMPLES = 5  # items that a dry run shows
 
 
@@ -317,11 +318,11 @@ class Importer:
                 planned.append((place, file, plan))
         return planned
 
-    def save_drafts(self, drafts: Sequence[tuple[str, Draft]]) -> None:
+    def save_drafts(self, drafts: Drafts) -> None:
         """Save memories of other tools like any new memory."""
         index = open_index(self.workspace)
         purged_ids = self.workspace.read_purged_ids()
-        chosen: list[tuple[str, Draft]] = []
+        chosen: Drafts = []
         for place, draft in drafts:
             try:
                 if draft.id in purged_ids:
@@ -353,9 +354,7 @@ class Importer:
                 self.result.unchanged += 1
         self.add_command(done)
 
-    def add_owners(
-        self, index: Index, drafts: Sequence[tuple[str, Draft]]
-    ) -> list[tuple[str, Draft]]:
+    def add_owners(self, index: Index, drafts: Drafts) -> Drafts:
         """Add owners to memories of the same rows, imported without them. Return other drafts."""
         changes: dict[str, Replace] = {}
         others = []
@@ -377,7 +376,7 @@ class Importer:
             self.add_command(commit(self.workspace, "import", groups, summary=summary))
         return others
 
-    def check_drafts(self, index: Index, drafts: Sequence[tuple[str, Draft]]) -> None:
+    def check_drafts(self, index: Index, drafts: Drafts) -> None:
         """Count the drafts that the gates accept, without saving any."""
         with hold_lock(self.workspace):
             self.workspace.resources["forgotten texts"] = index.load_forgotten()

@@ -41,7 +41,7 @@ from ..formats import (
     summarize,
 )
 from ..reconcile import Draft
-from ..transcripts.transcript import JsonObject, Transcript, read_timestamp
+from ..transcripts.transcript import JsonObject, Progress, Transcript, read_timestamp
 
 # Characters of a line in another tool's format. Python may need four bytes for each.
 LARGEST_TEXT_LINE = 8 * 1024 * 1024
@@ -58,9 +58,9 @@ OTHER_TOOLS = table("other_tools.toml")
 TEXT = "text"
 DATE_NAMES = ("created_at", "updated_at", "expires_at")
 FIELD_NAMES = (
-    *(TEXT, "id", "type", "title", "tags", "aliases", "key", "project", "owner", "confidence"),
-    *("pinned", *DATE_NAMES, "files"),
-)
+    "text id type title tags aliases key project owner confidence pinned created_at updated_at"
+    " expires_at files"
+).split()
 # `embedding`, `text_embedding`, `embeddingModel`, `vectors`, `hash`, `score`
 DERIVED_NAME = re.compile(
     r"(?i)(?:.*_)?(?:embedding|vector)s?(?:_.*|[A-Z].*)?|search_text|hash|fingerprint|score"
@@ -94,6 +94,8 @@ class BadItem:
     reason: str
 
 
+# A line with its number; None for one that is too long.
+Line = tuple[int, str | None]
 Content = TransferFile | Draft | Transcript | BadItem
 
 
@@ -121,7 +123,7 @@ class Source:
     formats: "Mapping[str, Reader]" = field(default_factory=dict)  # of files between notes
     is_inner: bool = False  # in a folder or archive, where some files are something else
     messages: list[str] = field(default_factory=list)  # for the user
-    on_progress: Callable[[int, int], None] | None = None  # gets how much is read, and of how much
+    on_progress: Progress | None = None  # gets how much is read, and of how much
     file: IO[bytes] | None = None  # on disk, while it is read
 
     @property
@@ -160,7 +162,7 @@ class Source:
             self.messages.append(f"{self.name} is not UTF-8, so mem read it as Windows-1252")
         return io.TextIOWrapper(self.open_bytes(), encoding, "replace", newline="")
 
-    def read_lines(self, longest: int) -> Iterator[tuple[int, str | None]]:
+    def read_lines(self, longest: int) -> Iterator[Line]:
         return iterate_lines(self.open_text(), longest)
 
 
@@ -183,8 +185,7 @@ def find_encoding(head: bytes) -> str:
     return "utf-8-sig"
 
 
-def iterate_lines(file: TextIO, longest: int) -> Iterator[tuple[int, str | None]]:
-    """Yield the number and the text of each line; None for one that is too long."""
+def iterate_lines(file: TextIO, longest: int) -> Iterator[Line]:
     number = 0
     with file:
         while line := file.readline(longest + 1):
@@ -198,7 +199,7 @@ def iterate_lines(file: TextIO, longest: int) -> Iterator[tuple[int, str | None]
             yield number, None
 
 
-def parse_lines(lines: Iterable[tuple[int, str | None]]) -> Iterator[tuple[str, Any]]:
+def parse_lines(lines: Iterable[Line]) -> Iterator[tuple[str, Any]]:
     """Yield the place and the value of each line of JSON, or a BadItem instead of a value."""
     for number, line in lines:
         value: Any = BadItem("the line is too long")

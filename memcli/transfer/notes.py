@@ -46,7 +46,7 @@ from .items import BadItem, Item, Source, TransferFile, find_encoding
 
 NOTE_ENDINGS = (".md", ".markdown")
 MOST_NAMES = 20  # of files in a message, as in the list of rejected items
-STORE_ENDINGS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".db", ".sqlite", ".sqlite3")
+STORE_ENDINGS = ".json .jsonl .ndjson .csv .tsv .db .sqlite .sqlite3".split()
 # Notion adds its id to the names of pages and folders.
 NOTION_ID = re.compile(r" [0-9a-f]{32}(?=/|\.md$|$)")
 DAY_NAME = re.compile(r"\d{4}-\d\d-\d\d\.md")

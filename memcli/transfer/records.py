@@ -24,6 +24,7 @@ from .items import (
     TEXT,
     BadItem,
     Item,
+    Line,
     Source,
     TransferFile,
     build_content,
@@ -223,7 +224,7 @@ def has_whole_line(text: str) -> bool:
     return bool(second)
 
 
-def read_values(lines: Iterable[tuple[int, str | None]]) -> Iterator[Place]:
+def read_values(lines: Iterable[Line]) -> Iterator[Place]:
     """Yield the records of each line.
 
     A line can be a page of them.
