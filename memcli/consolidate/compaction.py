@@ -332,9 +332,8 @@ def shorten_page(workspace: Workspace, *, actor: str = "person") -> str:
         return ""
     text = read_file(workspace, workspace.page_path) or ""
     limit = int(workspace.settings["page.bytes"])
-    masked = mask_text(workspace, text)
     # A model that sees a mask would write it into the page.
-    if find_conflict_line(text) is not None or masked != text:
+    if find_conflict_line(text) is not None or mask_text(workspace, text) != text:
         return f"{workspace.page_path} was not shortened: resolve its problems first (mem check)"
     try:
         answer = ask(workspace, f"{PAGE_PROMPT.format(limit=limit)}\n\n{text}")
@@ -376,8 +375,7 @@ def find_loss(before: str, after: str) -> str:
 def has_failed_before(workspace: Workspace, text: str) -> bool:
     """Return whether a model has failed to shorten this page before."""
     folder = workspace.machine.folder
-    digest = build_digest(text)
-    return folder is not None and read_small_text(folder / TRIED) == digest
+    return folder is not None and read_small_text(folder / TRIED) == build_digest(text)
 
 
 def record_attempt(workspace: Workspace, text: str) -> None:

@@ -191,8 +191,7 @@ def build_groups(
         session.other.pop(FALLBACK_TO, None)
         session.other.pop(CONSOLIDATED_SIZE, None)
         if batch.is_last:
-            pending = read_pending(workspace, session)
-            if all(item.speaker == TOOL for item in pending):
+            if all(item.speaker == TOOL for item in read_pending(workspace, session)):
                 session.other[CONSOLIDATED_SIZE] = session.size
     # Ids of agents look like secrets, and the folder may be called like anything.
     yield ChangeGroup(

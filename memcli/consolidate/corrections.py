@@ -243,7 +243,8 @@ def find_contrast(body: str, reading: Reading) -> Correction | None:
     if wrong and new:
         if fragment and is_work(wrong):
             return None
-        return replace_old(old, new, wrong)
+        text = restate_line(wrong._replace(text=replace_words(wrong.text, old, new)))
+        return Correction(text, old) if text else None
     if fragment:
         return None
     # "2 spaces, not tabs" is a preference unless somebody said "tabs" before.
@@ -252,12 +253,6 @@ def find_contrast(body: str, reading: Reading) -> Correction | None:
     if wrong or reading.is_correcting or is_sure:
         return Correction(body, old)
     return None
-
-
-def replace_old(old: str, new: str, wrong: Line) -> Correction | None:
-    """Put new words in the place of the old ones in a statement."""
-    text = restate_line(wrong._replace(text=replace_words(wrong.text, old, new)))
-    return Correction(text, old) if text else None
 
 
 def find_spelling(body: str, lines: Sequence[Line]) -> Correction | None:

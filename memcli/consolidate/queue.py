@@ -130,8 +130,7 @@ def start_background(workspace: Workspace, sessions: Sequence[Session]) -> bool:
 
     with suppress(OSError):
         workspace.ensure_machine()
-    folder = workspace.machine.folder
-    if folder is None or not workspace.settings["consolidate.automatic"]:
+    if workspace.machine.folder is None or not workspace.settings["consolidate.automatic"]:
         return False
     if not any(find_due_messages(workspace, session) for session in sessions):
         return False

@@ -184,8 +184,7 @@ def read_message(event: Mapping[str, Any], line: int) -> Message | None:
     if event.get("type", "message") not in ("message", "user", "assistant"):
         return None
     role = str(event.get("role") or event.get("type") or "user")
-    content = event.get("content", event.get("text"))
-    text = read_content(content).strip()
+    text = read_content(event.get("content", event.get("text"))).strip()
     if (role in ("system", "tool", "message") and not event.get("name")) or not text:
         return None
     if role == "user" and is_unrecorded(text):  # a program has appended it

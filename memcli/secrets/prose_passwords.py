@@ -227,8 +227,7 @@ def sort_words(key: str) -> tuple[str, ...]:
 
 def asks_for_password(text: str) -> bool:
     """Return whether a message ends by asking for a password."""
-    low = text[-400:].rstrip().lower()
-    last = low.rpartition("\n")[2]
+    last = text[-400:].rstrip().lower().rpartition("\n")[2]
     for _, end in find_announcements(last):
         if compiled(_NO_ANSWER).match(last, end):
             continue

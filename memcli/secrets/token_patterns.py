@@ -159,8 +159,7 @@ def find_over_lines(text: str, start: int, rule: TokenRule) -> Iterator[Span]:
     pattern = compiled(rule.regex)
     places = find_pieces(text, start)
     for count in range(2, len(places) + 1):
-        whole = "".join(text[begin:end] for begin, end in places[:count])
-        match = pattern.search(whole)
+        match = pattern.search("".join(text[begin:end] for begin, end in places[:count]))
         # It must cross the end of the first line. Other matches are found where they begin.
         if match and match.start() < places[0][1] - start < match.end():
             begin, end = (translate_offset(places, offset) for offset in match.span(pattern.groups))

@@ -50,8 +50,7 @@ def read_lines(lines: Iterable[JsonObject]) -> Transcript:
 
 def find_folder(data: JsonObject) -> str:
     """Return the folder in which a conversation took place, if an object names it."""
-    info = get_object(data, "info")
-    return get_text(info, "directory")
+    return get_text(get_object(data, "info"), "directory")
 
 
 def read_message(transcript: Transcript, data: JsonObject) -> None:

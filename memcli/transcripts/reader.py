@@ -52,8 +52,7 @@ def list_formats() -> list[ModuleType]:
     """Return the modules of all transcript formats."""
     from importlib.metadata import entry_points
 
-    other_formats = [item.load() for item in entry_points(group="mem.transcripts")]
-    return [*OWN_FORMATS, *other_formats]
+    return OWN_FORMATS + [item.load() for item in entry_points(group="mem.transcripts")]
 
 
 def read_file(

@@ -287,8 +287,6 @@ def find_refusal(info: zipfile.ZipInfo, budget: Budget) -> str:
     parts = info.filename.replace("\\", "/").split("/")
     if info.filename.startswith(("/", "\\")) or ".." in parts or ":" in parts[0]:
         return "its path leads out of the archive"
-    if any(len(os.fsencode(part)) > LONGEST_NAME for part in parts):
-        return f"its name is longer than {LONGEST_NAME} bytes"
     # The upper half has the mode of the file, if a Unix program made the archive.
     if stat.S_ISLNK(info.external_attr >> 16):
         return "a symbolic link: it may lead anywhere"
@@ -537,5 +535,4 @@ def build_longer_path(path: str, entry: Entry, text: str) -> str:
 
 def find_missing_blocks(text: str, current: str) -> str:
     """Return the notes or records that the file here does not have."""
-    blocks = BLOCK_START.split(text)
-    return "".join(block for block in blocks if block.strip() not in current)
+    return "".join(block for block in BLOCK_START.split(text) if block.strip() not in current)

@@ -183,8 +183,7 @@ def read_note(source: Source, member: Member, report: Report, *, is_okf: bool) -
         if not get_body(text) and not any(parse(text).fields.values()):
             report.empty.append(member.path)
             return
-        title = PurePosixPath(name).stem
-        text = convert_note(text, title, source.memory_source, is_okf=is_okf)
+        text = convert_note(text, PurePosixPath(name).stem, source.memory_source, is_okf=is_okf)
     except FrontmatterError as error:
         # The text stays as it is, and `mem check` reports it.
         report.broken.append(f"{member.path}:{error.line}: {error.reason}")
