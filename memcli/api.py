@@ -28,6 +28,7 @@ from .errors import (
     UsageError,
     check_choice,
 )
+from .index import get_index as get_index
 from .index import open_index
 from .store import (
     Workspace,

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import NotFoundError, OutsideError, RejectedError, UsageError
 from ..formats import build_digest, get_body, replace_body
-from ..index import open_index
+from ..index import get_index, open_index
 from ..reconcile import Draft, forget, replace_text, write_memories
 from ..store import ChangeGroup, Replace, Workspace, commit, read_file
 
@@ -67,7 +67,7 @@ def get_file(workspace: Workspace, name: str) -> tuple[str, str]:
     path = f"{find_path(workspace, name)}.md"
     if path not in list_files(workspace, path.removesuffix(".md")):
         raise NotFoundError(f"The path {name} does not exist. Please provide a valid path.")
-    return path, get_body(open_index(workspace, refresh_first=False).read_text(path) or "")
+    return path, get_body(get_index(workspace).read_text(path) or "")
 
 
 def number_lines(lines: Sequence[str], first: int, last: int) -> str:

@@ -18,7 +18,7 @@ from ..api import (
 )
 from ..consolidate.queue import PastResult, learn_from_transcripts
 from ..formats import count_noun
-from ..index import open_index, scan_workspace
+from ..index import get_index, scan_workspace
 from ..store import (
     MARK,
     Place,
@@ -254,7 +254,7 @@ def learn_from_past(context: Context, place: Place, transcripts: Sequence[Path])
 
 
 def build_index(context: Context, workspace: Workspace) -> list[str]:
-    index = open_index(workspace, refresh_first=False)
+    index = get_index(workspace)
     index.refresh(build_progress(context, "reading"))
     try:
         index.embed_missing(None, progress=build_progress(context, "embedding"))

@@ -15,6 +15,7 @@ from ..index import (
     build_filter,
     check_type,
     find_entries,
+    get_index,
     open_index,
 )
 from ..search.names import (
@@ -166,7 +167,7 @@ def find_readable(
 ) -> tuple[Index, NamedFile] | None:
     """Return the file that a name means. Known ids are looked up before the folder is scanned."""
     # Scanning 10,000 files takes 30 ms, which a known id does not need.
-    index = open_index(workspace, refresh_first=False)
+    index = get_index(workspace)
     try:
         named = find_named(index, name, accept_parts=accept_parts)
     except MemError:

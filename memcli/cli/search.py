@@ -8,7 +8,7 @@ from typer import Argument, Option
 
 from ..api import Context, Workspace, check_choice, open_all
 from ..formats import is_id, shorten, split_words
-from ..index import build_filter, check_type, get_stop_words, open_index
+from ..index import build_filter, check_type, get_index, get_stop_words, open_index
 from ..search.search import Hit, build_options, search
 from .terminal import Conditions, Result, Statuses, Tags, Types, cut_path
 
@@ -125,7 +125,7 @@ def describe_later(workspaces: Sequence[Workspace], hit: Hit) -> list[str]:
     relation = "replaced by" if hit.status == "superseded" else "see also, later"
     name = hit.newer[-6:] if is_id(hit.newer) else PurePath(hit.newer).name
     for workspace in workspaces:
-        entry = open_index(workspace, refresh_first=False).find_by_id(hit.newer)
+        entry = get_index(workspace).find_by_id(hit.newer)
         if entry is not None:
             return [f"  {relation}: {shorten(entry.summary, LATER_LENGTH)}  ({name})"]
     return [f"  {relation}: {name}"]  # on the team's server

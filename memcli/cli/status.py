@@ -12,6 +12,7 @@ from ..api import (
     Context,
     UnavailableError,
     UsageError,
+    get_index,
     open_all,
     open_existing,
     open_index,
@@ -182,7 +183,7 @@ def run_index(
     for workspace in open_all(context):
         began = context.now
         # Refreshed below, where the user sees the progress.
-        index = open_index(workspace, refresh_first=False)
+        index = get_index(workspace)
         if rebuild:
             index.rebuild()
         index.refresh(build_progress(context, "reading"))

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ..api import Context, UsageError, open_existing, open_index, open_recorded
+from ..api import Context, UsageError, get_index, open_existing, open_recorded
 from ..formats import count_noun
 from ..upkeep.lifecycle import (
     check_fraction,
@@ -85,7 +85,7 @@ def run_decay(
     workspace = open_existing(context)
     check_trusted(workspace)
     fading = find_fading(workspace)
-    messages = list(open_index(workspace, refresh_first=False).messages)
+    messages = list(get_index(workspace).messages)
     number = 0
     is_changed = False
     if fading and not dry_run:
@@ -95,7 +95,7 @@ def run_decay(
         fading, number = done.faded, done.result.number
         messages += done.messages
         is_changed = bool(done.result.paths)
-    index = open_index(workspace, refresh_first=False)
+    index = get_index(workspace)
     lines, rows, items = [], [], []
     for entry, retention, count in fading:
         day = workspace.describe_day(max(entry.created_at, entry.updated_at))
@@ -153,7 +153,7 @@ def run_promote(
     label = "Removed from MEMORY.md" if remove else "Promoted"
     if dry_run:
         label = "Would remove from MEMORY.md" if remove else "Would promote"
-    index = open_index(workspace, refresh_first=False)
+    index = get_index(workspace)
     lines = [f"{label}: {entry.summary}  ({index.shorten_id(entry.id)})" for entry in done.entries]
     if done.result.number:
         lines.append("Undo: mem undo")

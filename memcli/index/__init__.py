@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         parse_date,
         parse_expiry,
     )
-    from .index import COLUMNS, KINDS, Index, IndexedEntry, build_entry, open_index
+    from .index import COLUMNS, KINDS, Index, IndexedEntry, build_entry, get_index, open_index
     from .model import open_embedder, prepare_model
     from .reader import SECRET_NAME, ForgottenTexts, ParsedFile, parse_file, read_entry_file
     from .refresh import Progress
@@ -47,7 +47,7 @@ __getattr__ = import_lazily(
             "Filter build_chunk_sql build_filter build_sql check_type find_entries "
             "find_files parse_date parse_expiry"
         ),
-        "index": "COLUMNS Index IndexedEntry KINDS build_entry open_index",
+        "index": "COLUMNS Index IndexedEntry KINDS build_entry get_index open_index",
         "model": "open_embedder prepare_model",
         "reader": "SECRET_NAME ForgottenTexts ParsedFile parse_file read_entry_file",
         "refresh": "Progress",

@@ -324,12 +324,22 @@ def build_entry(row: Sequence[Any]) -> IndexedEntry:
     return IndexedEntry(*values)
 
 
-def open_index(
-    workspace: Workspace, *, refresh_first: bool = True, with_sessions: bool = True
-) -> Index:
-    """Return the index of a workspace, in step with the files by default."""
+def open_index(workspace: Workspace, *, with_sessions: bool = True) -> Index:
+    """Return the index of a workspace, in step with the files."""
     workspace.ensure_machine()
-    unfinished = recover(workspace) if refresh_first else ""
+    unfinished = recover(workspace)
+    index = get_index(workspace)
+    if unfinished:
+        index.messages.append(unfinished)
+    start_progress = workspace.context.start_progress
+    progress = start_progress("reading") if start_progress else None
+    index.refresh(progress, with_sessions=with_sessions)
+    return index
+
+
+def get_index(workspace: Workspace) -> Index:
+    """Return the index of a workspace as it is."""
+    workspace.ensure_machine()
     index: Index | None = workspace.resources.get("index")
     if index is None:
         folder = workspace.machine.folder
@@ -349,12 +359,6 @@ def open_index(
         raise UsageError(
             "another thread uses this workspace", "open one in each thread: open_workspace()"
         ) from None
-    if unfinished:
-        index.messages.append(unfinished)
-    if refresh_first:
-        start_progress = workspace.context.start_progress
-        progress = start_progress("reading") if start_progress else None
-        index.refresh(progress, with_sessions=with_sessions)
     return index
 
 

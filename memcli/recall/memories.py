@@ -23,7 +23,7 @@ from ..formats import (
     fold_name,
     split_words,
 )
-from ..index import Filter, Index, IndexedEntry, get_stop_words, open_index
+from ..index import Filter, Index, IndexedEntry, get_index, get_stop_words, open_index
 from ..search.ranking import stem_word
 from ..search.search import Hit, SearchOptions, build_snippet, search, split_sentences
 from ..store import Workspace, save_private
@@ -87,7 +87,7 @@ def find_memories(
     for workspace in workspaces:
         result = search([workspace], prompt, options)
         messages += result.messages
-        index = open_index(workspace, refresh_first=False)
+        index = get_index(workspace)
         named = find_named_entries(index, prompt) if with_names else {}
         hits = {hit.path: hit for hit in result.hits if hit.id}
         by_id = {hit.id: hit for hit in hits.values()}

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from ..errors import MemError
 from ..formats import HEADING, count_bytes, count_tokens
-from ..index import open_index
+from ..index import get_index
 from ..store import Workspace
 from .lookup import (
     Budget,
@@ -149,14 +149,14 @@ def choose_lines(lines: Sequence[str], shown: Shown, budget: Budget, pack: Pack)
 
 
 def list_page(workspace: Workspace) -> Iterator[str]:
-    for line in read_page(open_index(workspace, refresh_first=False))[0]:
+    for line in read_page(get_index(workspace))[0]:
         heading = HEADING.match(line)
         # The page's own headings are below the one of its section.
         yield f"### {heading[2]}" if heading else line
 
 
 def list_notes(workspace: Workspace) -> Iterator[str]:
-    index = open_index(workspace, refresh_first=False)
+    index = get_index(workspace)
     if is_passage_for(workspace, "note"):
         yield from (index.read_text(workspace.notes_path) or "").splitlines()
 
@@ -165,7 +165,7 @@ def list_recent(workspace: Workspace) -> Iterator[str]:
     """Yield the records of the last days, the latest first."""
     since = workspace.now - timedelta(days=RECENT_DAYS)
     first = f"{since:%Y-%m-%d}"
-    records = list_records(open_index(workspace, refresh_first=False))
+    records = list_records(get_index(workspace))
     recent = [(record.timestamp, text) for record, text in records if record.timestamp >= first]
     for _, text in sorted(recent, reverse=True):
         yield text

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from .. import data
 from ..errors import UnavailableError
 from ..formats import add_title, cut_middle
-from ..index import UNSPACED, get_small_talk, open_index
+from ..index import UNSPACED, get_index, get_small_talk
 from ..store import Workspace
 from .lookup import Budget, Shown, get_new_sentences, render_context, render_memory
 from .memories import LAYERS, Memory, find_memories, save_queue, start_late_search, take_queue
@@ -169,7 +169,7 @@ def update_topic(workspace: Workspace, prompt: str, topic: Any) -> tuple[list[fl
     import numpy as np
 
     try:
-        vector = open_index(workspace, refresh_first=False).get_embedder().embed([prompt])[0]
+        vector = get_index(workspace).get_embedder().embed([prompt])[0]
     # Without the model, the search still finds words, and the topic stays.
     except UnavailableError:
         return [], False

@@ -21,7 +21,7 @@ from ..formats import (
     summarize,
     summarize_texts,
 )
-from ..index import Index, IndexedEntry, open_index
+from ..index import Index, IndexedEntry, get_index, open_index
 from ..search.names import get_entry
 from ..store import (
     Append,
@@ -338,7 +338,7 @@ def write_memories(
     The extra groups are iterated while the lock is held, so they can depend on the files.
     """
     workspace.ensure_machine()
-    index = open_index(workspace, refresh_first=deduplicate)
+    index = open_index(workspace) if deduplicate else get_index(workspace)
     outcomes: list[Outcome | None] = [None] * len(drafts)
     completed: dict[int, Draft] = {}
     for number, draft in enumerate(drafts):

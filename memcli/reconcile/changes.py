@@ -36,7 +36,7 @@ from ..formats import (
     replace_promoted_line,
     summarize,
 )
-from ..index import ForgottenTexts, Index, IndexedEntry, check_type, open_index
+from ..index import ForgottenTexts, Index, IndexedEntry, check_type, get_index
 from ..search.names import get_entry
 from ..store import Append, ChangeGroup, Commit, Replace, Workspace, commit, read_file, redact_text
 
@@ -230,7 +230,7 @@ def edit_file(
 def mask_text(workspace: Workspace, text: str, forgotten: ForgottenTexts | None = None) -> str:
     """Return a text without secrets and forgotten passages."""
     if forgotten is None:
-        forgotten = open_index(workspace, refresh_first=False).load_forgotten()
+        forgotten = get_index(workspace).load_forgotten()
     return redact_text(workspace, forgotten.hide(text)[0])
 
 
@@ -387,7 +387,7 @@ def build_inbox_entry(workspace: Workspace, entry: Entry, reason: str) -> tuple[
 def list_inbox(workspace: Workspace) -> list[InboxItem]:
     """Return the memories in the inbox, the oldest first."""
     items = []
-    forgotten = open_index(workspace, refresh_first=False).load_forgotten()
+    forgotten = get_index(workspace).load_forgotten()
     for path, entry in read_inbox(workspace):
         text = mask_text(workspace, entry.summary, forgotten)
         reason = mask_text(workspace, entry.reason, forgotten)

@@ -14,7 +14,7 @@ from ..formats import (
     read_entry,
     summarize,
 )
-from ..index import IndexedEntry, open_index, read_ignored_patterns
+from ..index import IndexedEntry, get_index, open_index, read_ignored_patterns
 from ..search.names import NamedFile, build_missing_error, find_named, get_entry
 from ..store import (
     Append,
@@ -64,7 +64,7 @@ def replace_text(
             # Otherwise an edit could bring a forgotten text back, in the file of another memory.
             check_near_repeat(open_index(workspace), path, get_body(before), get_body(after))
         after = stamp_edit(workspace, outcome, before, after, is_said_by_user=is_said_by_user)
-        outcome.short_id = open_index(workspace, refresh_first=False).shorten_id(outcome.id)
+        outcome.short_id = get_index(workspace).shorten_id(outcome.id)
         changes += change_page_line(workspace, outcome.id, outcome.text)
     changes.insert(0, Replace(path, before, after))
     done = commit_one(

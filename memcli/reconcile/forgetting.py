@@ -31,6 +31,7 @@ from ..index import (
     Index,
     IndexedEntry,
     find_content_words,
+    get_index,
     list_all_files,
     open_index,
     remove_leftovers,
@@ -172,7 +173,7 @@ def find_received_purges(workspace: Workspace) -> tuple[list[Replace], list[str]
     # A clone could list a memory of its own as purged, to hide the same text of its user.
     if not purged_ids or not workspace.is_trusted:
         return [], []
-    index = open_index(workspace, refresh_first=False)
+    index = get_index(workspace)
     paths = [path for (path,) in index.run("select path from problems where code = 'purged'")]
     texts = workspace.machine.read_pending_purges()
     new_ids = purged_ids - workspace.machine.read_carried_purges()

@@ -253,7 +253,9 @@ class Exchange:
     def purge_received(self, theirs: str) -> None:
         """Delete the text of the memories that another machine purged."""
         new_ids = self.read_purged_ids(theirs) - self.workspace.read_purged_ids()
-        index = open_index(self.workspace, refresh_first=bool(new_ids))
+        if not new_ids:
+            return
+        index = open_index(self.workspace)
         entries = list(filter(None, map(index.find_by_id, new_ids)))
         if entries:
             purge_entries(index, entries, actor="hook")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UnavailableError
 from ..formats import format_time
-from ..index import Index, open_index
+from ..index import Index, get_index
 from ..store import Workspace
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def find_space(workspace: Workspace) -> str:
 @contextmanager
 def open_team(workspace: Workspace, seconds: float) -> Iterator[Team]:
     """Connect to the server, and turn every failure within the block into UnavailableError."""
-    index = open_index(workspace, refresh_first=False)
+    index = get_index(workspace)
     check_pause(workspace, index)
     try:
         import psycopg

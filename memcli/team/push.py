@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import UnavailableError
 from ..formats import build_digest, replace_surrogates
-from ..index import TOKENIZER, Index, Progress, open_index
+from ..index import TOKENIZER, Index, Progress, get_index, open_index
 from ..store import Workspace, find_secret_problems
 from .connection import PAUSE, PUSH_SECONDS, SEARCH_SECONDS, Team, find_space, open_team
 
@@ -55,7 +55,7 @@ def push(workspace: Workspace, progress: Progress | None = None) -> PushResult:
     """
     if not find_space(workspace):
         return PushResult()
-    index = open_index(workspace, refresh_first=False)
+    index = get_index(workspace)
     # The user requested it, so the server is asked again.
     index.database.try_set_meta(PAUSE, "")
     machine = build_machine_name(workspace)

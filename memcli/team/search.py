@@ -17,8 +17,8 @@ from ..index import (
     ParsedFile,
     delete_file,
     find_spellings,
+    get_index,
     open_database,
-    open_index,
     read_entry_file,
     split_query,
     store_file,
@@ -87,7 +87,7 @@ def search_team(workspace: Workspace, query: str, options: SearchOptions) -> Sea
     vector = None
     try:
         if options.mode != "keyword":
-            embedder = open_index(workspace, refresh_first=False).get_embedder()
+            embedder = get_index(workspace).get_embedder()
             vector = embedder.embed([query])[0]
     except UnavailableError:
         pass  # the search of the files has reported it
@@ -192,7 +192,7 @@ def build_index(
 
     Also returns the owner and the owner's path for each path in the index.
     """
-    own = open_index(workspace, refresh_first=False)
+    own = get_index(workspace)
     forgotten = own.load_forgotten()
     # Nobody else's text counts as the user's word, whatever its frontmatter claims.
     machine = replace(workspace.machine, is_trusted=False)

@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from ..errors import MemError
 from ..formats import BLOCK_ID, build_digest, build_slug, fold_name, replace_surrogates
-from ..index import Index, IndexedEntry, open_index
+from ..index import Index, IndexedEntry, get_index, open_index
 from ..search.names import NamedFile, find_named, get_named
 from ..store import Record, Workspace, find_log_folder, read_file, read_record
 
@@ -527,7 +527,7 @@ def find_linked(request: Request, name: str, path: str) -> dict[str, str]:
     place = resolve(name, path)
     if get_kind(name):
         return {"href": request.build_address("file", path=place)}
-    index = open_index(request.workspace, refresh_first=False)
+    index = get_index(request.workspace)
     # Obsidian leaves out the folder if no other note has the name.
     names = (f"{place}.md", f"{name}.md", fold_name(posixpath.basename(name)))
     found = index.run(FIND_LINKED, names).fetchone()

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from ..formats import STATUSES, count_noun, get_body, read_tags
-from ..index import Filter, build_filter, build_sql, find_content_words, open_index
+from ..index import Filter, build_filter, build_sql, find_content_words, get_index, open_index
 from ..search.names import get_link_names
 from ..search.ranking import stem_word
 from ..search.search import Hit, build_options, search, search_workspace
@@ -50,7 +50,7 @@ def show_memories(request: Request) -> Page:
     results = show_hits(request, query) if query else show_latest(request)
     if request.get("part"):
         return Page("", results, is_part=True)
-    index = open_index(request.workspace, refresh_first=False)
+    index = get_index(request.workspace)
     # Notes can have types of their own.
     types = [kind for (kind,) in index.run("select distinct type from entries order by type")]
     content = fill_file(
@@ -91,7 +91,7 @@ def show_hits(request: Request, query: str) -> Content:
     )
     if is_typing:
         # Files and a team's server wait for the pause.
-        index = open_index(request.workspace, refresh_first=False)
+        index = get_index(request.workspace)
         result = search_workspace(index, query, options)
     else:
         result = search([request.workspace], query, options)

@@ -39,7 +39,7 @@ from ..formats import (
     summarize_texts,
     unlink_line,
 )
-from ..index import Index, IndexedEntry, open_index
+from ..index import Index, IndexedEntry, get_index, open_index
 from ..reconcile import change_page_line, edit_file
 from ..search.names import get_entry
 from ..store import (
@@ -112,7 +112,7 @@ def check_fraction(workspace: Workspace, fading: Sequence[FadingEntry], limit: f
     """Raise RejectedError if more than a share of the memories would fade."""
     if not fading:
         return
-    active = len(open_index(workspace, refresh_first=False).list_managed_entries())
+    active = len(get_index(workspace).list_managed_entries())
     if len(fading) > limit * active:
         # Rounded up, so that the command in the hint works.
         needed = min(-(-100 * len(fading) // active) / 100, 1.0)

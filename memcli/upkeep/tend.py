@@ -26,7 +26,7 @@ from ..formats import (
     parse_time,
     shorten,
 )
-from ..index import IndexedEntry, open_index, remove_leftovers, scan_workspace
+from ..index import IndexedEntry, get_index, open_index, remove_leftovers, scan_workspace
 from ..reconcile import (
     delete_inbox,
     find_old_inbox,
@@ -154,7 +154,7 @@ def summarize_month(workspace: Workspace, month: Month) -> str:
     from ..llm.client import ask, is_configured
 
     # The search for old months has just read the files.
-    index = open_index(workspace, refresh_first=False)
+    index = get_index(workspace)
     dated = [
         (entry.created_at[:10], get_body(index.read_text(entry.path) or ""))
         for entry in month.episodes

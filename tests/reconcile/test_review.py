@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memcli.errors import ChangedError, UsageError
-from memcli.index.index import Index, open_index
+from memcli.index.index import Index, get_index, open_index
 from memcli.reconcile import pairs
 from memcli.reconcile.admit import write_memories
 from memcli.reconcile.changes import Draft
@@ -203,7 +203,7 @@ def test_statements_are_compared_again_after_a_change_only(
     # Comparing 10,000 memories at each start of a session and in each status took 100 ms.
     with monkeypatch.context() as patch:
         patch.setattr(pairs, "parse_statement", None)
-        assert find_outdated_ids(open_index(workspace, refresh_first=False)) == first
+        assert find_outdated_ids(get_index(workspace)) == first
     forget(workspace, list(first))
     assert find_outdated_ids(open_index(workspace)) == set()
 
