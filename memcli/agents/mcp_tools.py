@@ -60,9 +60,15 @@ class Toolbox:
         return self.run_safely(lambda: READERS[uri](self))[0]
 
     def run_safely(self, function: Callable[[], str]) -> tuple[str, bool]:
-        """Return the text of a function, or of its error, and whether it failed."""
+        """Return the text of a function, or of its error, and whether it failed.
+
+        The function has its own context, and the workspaces that it opened are closed.
+        """
+        cleanups: list[Callable[[], None]] = []
+        self.context = self.base._replace(cleanups=cleanups)
+        self.opened = []
         try:
-            return self.run(function), False
+            return function(), False
         except MemError as error:
             hint = f"\nhint: {error.hint}" if error.hint else ""
             return f"{error.message}{hint}"[:MOST_CHARACTERS], True
@@ -71,14 +77,6 @@ class Toolbox:
             with suppress(MemError, OSError):
                 log_error(self.base, "mcp", error)
             return f"{type(error).__name__}: {error}"[:MOST_CHARACTERS], True
-
-    def run(self, function: Callable[[], str]) -> str:
-        """Call a function with its own context, and close the workspaces that it opened."""
-        cleanups: list[Callable[[], None]] = []
-        self.context = self.base._replace(cleanups=cleanups)
-        self.opened = []
-        try:
-            return function()
         finally:
             for workspace in self.opened:
                 # Loading the model takes longer than a search with it.
