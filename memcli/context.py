@@ -5,6 +5,7 @@ import os
 import random
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -36,8 +37,8 @@ class Context(NamedTuple):
     height: int = 0  # lines of the terminal; 0: never use a pager
     is_terminal: bool = False
     common: CommonOptions = CommonOptions()
-    # Called when the command ends: closes what it opened.
-    cleanups: list[Callable[[], None]] | None = None
+    # Closes, when the command ends, what it opened.
+    cleanups: ExitStack | None = None
     embedder: Any = None  # the model, if the process has it open already
     # Returns a function that shows how much of a long step is done, or None without a terminal.
     start_progress: Callable[[str], Callable[[int, int], None] | None] | None = None

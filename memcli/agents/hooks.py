@@ -93,7 +93,7 @@ def read_answer(agent: str, data: bytes, context: Context) -> ReadAnswer | None:
     if lock < 0:
         return None  # an earlier hook is still recording
     if context.cleanups is not None:
-        context.cleanups.append(lambda: os.close(lock))
+        context.cleanups.callback(os.close, lock)
     hook = build_hook(event, agent, context, open_all(context))
     answer = handle(hook)
     if answer is None:

@@ -5,7 +5,7 @@ An agent may be wrong, so everything that it writes has the source `inferred`.
 
 import json
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from math import inf
 from typing import Any
 
@@ -64,25 +64,23 @@ class Toolbox:
 
         The function has its own context, and the workspaces that it opened are closed.
         """
-        cleanups: list[Callable[[], None]] = []
-        self.context = self.base._replace(cleanups=cleanups)
-        self.opened = []
-        try:
-            return function(), False
-        except MemError as error:
-            hint = f"\nhint: {error.hint}" if error.hint else ""
-            return f"{error.message}{hint}"[:MOST_CHARACTERS], True
-        except Exception as error:
-            # An agent can work for days, and one bad call must not end its server.
-            with suppress(MemError, OSError):
-                log_error(self.base, "mcp", error)
-            return f"{type(error).__name__}: {error}"[:MOST_CHARACTERS], True
-        finally:
-            for workspace in self.opened:
-                # Loading the model takes longer than a search with it.
-                self.embedder = workspace.resources.get("embedder") or self.embedder
-            for cleanup in cleanups:
-                cleanup()
+        with ExitStack() as cleanups:
+            self.context = self.base._replace(cleanups=cleanups)
+            self.opened = []
+            try:
+                return function(), False
+            except MemError as error:
+                hint = f"\nhint: {error.hint}" if error.hint else ""
+                return f"{error.message}{hint}"[:MOST_CHARACTERS], True
+            except Exception as error:
+                # An agent can work for days, and one bad call must not end its server.
+                with suppress(MemError, OSError):
+                    log_error(self.base, "mcp", error)
+                return f"{type(error).__name__}: {error}"[:MOST_CHARACTERS], True
+            finally:
+                for workspace in self.opened:
+                    # Loading the model takes longer than a search with it.
+                    self.embedder = workspace.resources.get("embedder") or self.embedder
 
     def share(self, workspace: Workspace) -> Workspace:
         """Pass the loaded model to a workspace."""

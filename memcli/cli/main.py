@@ -7,7 +7,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import cache, partial
 from importlib import import_module
 from itertools import takewhile
@@ -112,24 +112,21 @@ def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Con
     )
     check_choice("scope", common.scope or "all", ("project", "user", "all"))
     check_fields(common.fields, known_fields)  # before the command does anything
-    cleanups: list[Callable[[], None]] = []
-    context = context._replace(
-        common=common,
-        cleanups=cleanups,
-        start_progress=partial(build_progress, context),
-        # Once: a command can open a workspace several times.
-        warn=cache(partial(print_message, context)),
-    )
-    try:
-        return context, function(context, **parsed)
-    except RejectedError:
-        # The result of a command that can be undone has the field `undo`. A failed undo cannot.
-        if name == "import" or ("undo" in known_fields and name != "undo"):
-            note_failed_command(context, name)
-        raise
-    finally:
-        for cleanup in cleanups:
-            cleanup()
+    with ExitStack() as cleanups:
+        context = context._replace(
+            common=common,
+            cleanups=cleanups,
+            start_progress=partial(build_progress, context),
+            # Once: a command can open a workspace several times.
+            warn=cache(partial(print_message, context)),
+        )
+        try:
+            return context, function(context, **parsed)
+        except RejectedError:
+            # The result of a command that can be undone has the field `undo`. A failed undo cannot.
+            if name == "import" or ("undo" in known_fields and name != "undo"):
+                note_failed_command(context, name)
+            raise
 
 
 def run_help(

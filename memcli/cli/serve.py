@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -145,21 +145,17 @@ class Server:
     def answer(self, connection: socket.socket) -> None:
         """Answer one caller. Raises OSError or ValueError if it must not get an answer."""
         request = self.admit(connection)
-        cleanups: list[Callable[[], None]] = []
         self.save = bool
-        try:
-            code, *texts = self.run(ast.literal_eval(request.decode()), cleanups)
-        except (Exception, NotServedError):
-            # The caller finds out whether it is a bug.
-            code, texts = ask.DECLINED, ["", ""]
-        errors, output = (text.encode("utf-8", "surrogateescape") for text in texts)
-        try:
+        with ExitStack() as cleanups:
+            try:
+                code, *texts = self.run(ast.literal_eval(request.decode()), cleanups)
+            except (Exception, NotServedError):
+                # The caller finds out whether it is a bug.
+                code, texts = ask.DECLINED, ["", ""]
+            errors, output = (text.encode("utf-8", "surrogateescape") for text in texts)
             connection.sendall(b"%8d%8d%8d" % (code, len(errors), len(output)) + errors + output)
             if connection.recv(1) == ask.FINISH:
                 self.save()
-        finally:
-            for cleanup in cleanups:
-                cleanup()
 
     def admit(self, connection: socket.socket) -> bytes:
         """Return the request of a caller. Raises PermissionError if it has other rights."""
@@ -177,7 +173,7 @@ class Server:
                 raise PermissionError(process)
         return ask.receive(connection, request_size)
 
-    def run(self, request: Any, cleanups: list[Callable[[], None]]) -> tuple[int, str, str]:
+    def run(self, request: Any, cleanups: ExitStack) -> tuple[int, str, str]:
         """Run a command in the surroundings of its caller. Return its code, stderr and stdout."""
         identity, folder, umask, size, arguments, environment, data = request
         if identity != ask.IDENTITY:

@@ -351,7 +351,7 @@ def get_index(workspace: Workspace) -> Index:
         # Of two threads that open it in the same moment, the first one goes on.
         index = workspace.resources.setdefault("index", Index(workspace, open_database(folder)))
         if workspace.context.cleanups is not None:
-            workspace.context.cleanups.append(lambda: close_index(workspace))
+            workspace.context.cleanups.callback(close_index, workspace)
     try:
         index.database.connection.cursor()
     except sqlite3.ProgrammingError:

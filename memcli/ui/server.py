@@ -9,6 +9,7 @@ every port of this machine.
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from glob import escape
 from hmac import compare_digest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -148,16 +149,11 @@ class PageServer(ThreadingHTTPServer):
 
     def call_view(self, view: View, request: Request) -> Answer:
         """Call a view or an action with the workspaces as they are now, and close them."""
-        cleanups: list[Callable[[], None]] = []
-        with self.lock:
+        with self.lock, ExitStack() as cleanups:
             # A person answers questions on the page, also if a script has started the server.
             context = self.context._replace(cleanups=cleanups, is_terminal=True)
-            try:
-                request.workspaces = [add_gates(workspace) for workspace in open_all(context)]
-                return build_answer(view, request)
-            finally:
-                for cleanup in cleanups:
-                    cleanup()
+            request.workspaces = [add_gates(workspace) for workspace in open_all(context)]
+            return build_answer(view, request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         # A browser hangs up when another letter was typed.
