@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from ..context import Context
 from ..data import table
 from ..errors import UsageError
-from ..formats import CONTROL, split_words
+from ..formats import CONTROL, Progress, split_words
 from ..store import MAIN_WORKTREE, Workspace, find_repository, read_settings
 
 ESCAPE, END_OF_INPUT = "\x1b", "\x04"
@@ -226,7 +226,7 @@ def run_editor(context: Context, workspace: Workspace, path: Path, otherwise: st
         )
 
 
-def build_progress(context: Context, label: str) -> Callable[[int, int], None] | None:
+def build_progress(context: Context, label: str) -> Progress | None:
     """Return a function that shows how much is done, or None if stderr is no terminal."""
     # A dumb terminal cannot delete the bar.
     if not context.stderr.isatty() or context.environment.get("TERM", "dumb") == "dumb":

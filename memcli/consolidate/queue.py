@@ -6,13 +6,13 @@ After `init`, the conversations that agents stored before mem was installed are 
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import BusyError, LlmError, MemError
-from ..formats import count_noun
+from ..formats import Progress, count_noun
 from ..llm.client import is_configured
 from ..store import NICENESS, Session, Workspace, get_session, list_sessions
 from ..transcripts.importer import import_file
@@ -168,7 +168,7 @@ class PastResult:
 
 
 def learn_from_transcripts(
-    workspace: Workspace, paths: Sequence[Path], progress: Callable[[int, int], None] | None = None
+    workspace: Workspace, paths: Sequence[Path], progress: Progress | None = None
 ) -> PastResult:
     """Import conversations and consolidate those that have ended.
 

@@ -107,6 +107,7 @@ if TYPE_CHECKING:
         Passage,
         PassageFinder,
         Problem,
+        Progress,
         add_title,
         build_digest,
         build_keyed_digest,
@@ -166,7 +167,7 @@ __getattr__ = import_lazily(
         ),
         "text": (
             "BLOCK_ID BYTES_PER_TOKEN CONTROL FULL_STOP HIDDEN_MARK LIST_MARK Passage "
-            "PassageFinder Problem SENTENCE_END SHORT SUMMARY_LENGTH WORD "
+            "PassageFinder Problem Progress SENTENCE_END SHORT SUMMARY_LENGTH WORD "
             "add_title build_digest build_keyed_digest build_text_digest build_words_digest "
             "count_bytes count_noun count_tokens cut_middle decode find_conflict_line "
             "find_control_character find_strings find_values find_words fold_name is_binary "

@@ -5,7 +5,7 @@ The action hook imports this module, so it imports nothing that is slow to load.
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 try:
@@ -56,6 +56,9 @@ SHORT = 4  # a passage of fewer words must be a whole line
 SHARED_LINE = re.compile(r"\s*(?:#|[-*+] \[.\])")
 # In "[14:15] User: yes" nothing but "yes" counts.
 LINE_PREFIX = re.compile(r"\[\d\d:\d\d\]|\b(?:user|assistant):|^- |\d+\.", re.IGNORECASE)
+
+Progress = Callable[[int, int], None]
+"""Shows how far a long step is: called with how much is done, and of how much."""
 
 
 class Problem(NamedTuple):

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .index import COLUMNS, KINDS, Index, IndexedEntry, build_entry, get_index, open_index
     from .model import open_embedder, prepare_model
     from .reader import SECRET_NAME, ForgottenTexts, ParsedFile, parse_file, read_entry_file
-    from .refresh import Progress
     from .scan import list_all_files, read_ignored_patterns, remove_leftovers, scan_workspace
     from .settled import is_same_file
     from .words import (
@@ -50,7 +49,6 @@ __getattr__ = import_lazily(
         "index": "COLUMNS Index IndexedEntry KINDS build_entry get_index open_index",
         "model": "open_embedder prepare_model",
         "reader": "SECRET_NAME ForgottenTexts ParsedFile parse_file read_entry_file",
-        "refresh": "Progress",
         "scan": "list_all_files read_ignored_patterns remove_leftovers scan_workspace",
         "settled": "is_same_file",
         "words": (

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import MemError, UnavailableError, UsageError
-from ..formats import HIDDEN_MARK, Problem, find_record_project
+from ..formats import HIDDEN_MARK, Problem, Progress, find_record_project
 from ..store import Workspace, is_ignored, recover
 from .database import (
     BUSY_ERRORS,
@@ -20,7 +20,7 @@ from .database import (
     has_code,
     open_database,
 )
-from .refresh import Progress, refresh
+from .refresh import refresh
 from .settled import RACY_NANOSECONDS, is_same_file
 
 if TYPE_CHECKING:

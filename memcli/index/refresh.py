@@ -2,19 +2,16 @@
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from ..formats import build_digest, get_content
+from ..formats import Progress, build_digest, get_content
 from ..store import Workspace, read_daily_settings
 from .database import DELETE_DERIVED, PURGED_TEXTS, Database
 from .scan import Listing, format_path, scan_workspace
 from .settled import is_settled
 
 FILES_PER_TRANSACTION = 500
-
-Progress = Callable[[int, int], None]
-"""Called with the number of files done and of all files."""
 
 
 def refresh(

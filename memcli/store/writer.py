@@ -9,7 +9,7 @@ the pending record: a command that did not report success has changed nothing, t
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from threading import get_ident
 from typing import NamedTuple, TypeVar
 
 from ..errors import ChangedError, MemError, OutsideError, RejectedError
-from ..formats import get_content, is_forgotten, merge_lines
+from ..formats import Progress, get_content, is_forgotten, merge_lines
 from .files import LOCK_SECONDS, open_lock, sync_path
 from .machine import make_mem_folder
 from .undo_log import (
@@ -331,7 +331,7 @@ def revert_changes(root: Path, changes: Sequence[Change]) -> None:
 def apply_changes(
     root: Path,
     changes: Sequence[Change],
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Progress | None = None,
 ) -> None:
     """Make the changes that are not on disk yet. Every new text is durable before its rename."""
     changed_folders = set()
@@ -361,7 +361,7 @@ def apply_changes(
 
 @contextmanager
 def write_new_texts(
-    root: Path, changes: Sequence[Change], on_progress: Callable[[int, int], None] | None
+    root: Path, changes: Sequence[Change], on_progress: Progress | None
 ) -> Iterator[dict[str, Path]]:
     """Write the new texts to temporary files, by path. Deletes those that the block leaves."""
     temporaries: dict[str, Path] = {}

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import UnavailableError
-from ..formats import build_digest, replace_surrogates
-from ..index import TOKENIZER, Index, Progress, get_index, open_index
+from ..formats import Progress, build_digest, replace_surrogates
+from ..index import TOKENIZER, Index, get_index, open_index
 from ..store import Workspace, find_secret_problems
 from .connection import PAUSE, PUSH_SECONDS, SEARCH_SECONDS, Team, find_space, open_team
 

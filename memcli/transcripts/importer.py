@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..context import Context
 from ..errors import MemError, NotFoundError
-from ..formats import UNDATED, build_digest, format_time, parse_events, read_content
+from ..formats import UNDATED, Progress, build_digest, format_time, parse_events, read_content
 from ..llm import FOLDER_PREFIX
 from ..store import (
     EVENTS,
@@ -32,7 +32,6 @@ from .reader import DATABASES, list_formats, list_functions, list_stored_convers
 from .transcript import (
     Event,
     JsonObject,
-    Progress,
     Transcript,
     clean_tool_calls,
     get_object,

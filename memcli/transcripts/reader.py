@@ -27,9 +27,9 @@ from types import ModuleType
 from typing import IO, Any, TextIO
 
 from ..errors import NotFoundError
-from ..formats import LONGEST_LINE, CutOffError, JsonStream, parse_event, parse_events
+from ..formats import LONGEST_LINE, CutOffError, JsonStream, Progress, parse_event, parse_events
 from . import chat_text, cursor, exports
-from .transcript import Event, JsonObject, Progress, Transcript, build_message, get_objects, query
+from .transcript import Event, JsonObject, Transcript, build_message, get_objects, query
 
 HEAD = 64 * 1024  # bytes or characters by which a format is recognized
 LARGEST_LINES = 512 * 1024 * 1024  # characters of a transcript

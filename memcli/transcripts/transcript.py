@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -41,7 +41,6 @@ WORD_END = re.compile(r"[\s'\"=:;|&()<>]+")  # between the words of a command
 EPOCH = re.compile(r"(\d{9,10})(?:\d{3})?(?:\.\d+)?")
 Event = dict[str, Any]
 JsonObject = Mapping[str, Any]
-Progress = Callable[[int, int], None]  # gets how much is read, and of how much
 
 
 @dataclass

@@ -26,6 +26,7 @@ from ..formats import (
     SPELLINGS,
     TYPES,
     Entry,
+    Progress,
     build_id,
     build_slug,
     build_text_digest,
@@ -41,7 +42,7 @@ from ..formats import (
     summarize,
 )
 from ..reconcile import Draft
-from ..transcripts.transcript import JsonObject, Progress, Transcript, read_timestamp
+from ..transcripts.transcript import JsonObject, Transcript, read_timestamp
 
 # Characters of a line in another tool's format. Python may need four bytes for each.
 LARGEST_TEXT_LINE = 8 * 1024 * 1024
