@@ -27,7 +27,7 @@ from ..search.names import (
     get_named,
     grep,
 )
-from .terminal import Conditions, Result, Statuses, Tags, Types, describe_status
+from .terminal import Conditions, Result, Statuses, Tags, Types, declare_limit, describe_status
 
 MOST_LINKS = 10  # shown; --json has all of them
 READ_FIELDS = ("path", "id", "text", "line", "lines", "links", "history")
@@ -76,9 +76,7 @@ def run_read(
 
 def run_ls(
     context: Context,
-    limit: Annotated[
-        int | None, Option("-n", "--limit", min=1, help="List at most this many.")
-    ] = None,
+    limit: Annotated[int | None, declare_limit("List at most this many.")] = None,
     type_: Types = [],
     tag: Tags = [],
     status: Statuses = [],
@@ -253,9 +251,7 @@ def run_grep(
             help="Distinguish upper and lower case. Default: no.",
         ),
     ] = False,
-    limit: Annotated[
-        int | None, Option("-n", "--limit", min=1, help="Show at most this many lines.")
-    ] = None,
+    limit: Annotated[int | None, declare_limit("Show at most this many lines.")] = None,
     all_: Annotated[bool, "Also search forgotten, faded and superseded memories."] = False,
 ) -> Result:
     """Find lines by exact text: in memories, MEMORY.md, history, notes and conversations.

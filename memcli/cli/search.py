@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from ..api import Context, Workspace, check_choice, open_all
 from ..formats import is_id, shorten, split_words
 from ..index import build_filter, check_type, get_index, get_stop_words, open_index
 from ..search.search import Hit, build_options, search
-from .terminal import Conditions, Result, Statuses, Tags, Types, cut_path
+from .terminal import Conditions, Result, Statuses, Tags, Types, cut_path, declare_limit
 
 SEARCH_FIELDS = tuple(Hit.__dataclass_fields__)
 MODES = ("hybrid", "keyword", "vector")
@@ -20,9 +20,7 @@ LATER_LENGTH = 50  # characters of a later memory
 def run_search(
     context: Context,
     query: Annotated[list[str], Argument(help="The text to find, in your own words.")],
-    limit: Annotated[
-        int | None, Option("-n", "--limit", min=1, help="Show at most this many hits.")
-    ] = None,
+    limit: Annotated[int | None, declare_limit("Show at most this many hits.")] = None,
     mode: Annotated[
         str, "hybrid (default), keyword (only words) or vector (only meaning)."
     ] = "hybrid",

@@ -41,7 +41,7 @@ from ..store import (
     read_file,
     sessions,
 )
-from .terminal import Result, ask, build_progress, check_word, explain_place
+from .terminal import Result, ask, build_progress, check_word, declare_limit, explain_place
 
 SUMMARY_FIELDS = (
     "id",
@@ -90,7 +90,7 @@ def run_session(
     ] = "-",
     role: Annotated[str, "For `append`: user (default) or assistant."] = "user",
     all_: Annotated[bool, "For `import`: the conversations of all agents in this project."] = False,
-    limit: Annotated[int, Option("-n", "--limit", min=1, help="Show at most this many.")] = 50,
+    limit: Annotated[int, declare_limit("Show at most this many.")] = 50,
     dry_run: Annotated[bool, "For `import`: only show what would be added."] = False,
     yes: Annotated[bool, "For `clear` and `delete`: do not ask."] = False,
 ) -> Result:

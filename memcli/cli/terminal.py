@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+from typer import Argument, Option
+
 from ..context import Context
 from ..data import table
 from ..errors import UsageError
@@ -24,11 +26,17 @@ BAR_WIDTH = 24
 SHORTEST_PATH = 24  # characters of a path that was cut
 
 
-# The filters that several commands have.
+# Arguments and filters that several commands have.
+Memories = Annotated[list[str], Argument(metavar="MEMORY…", help="Ids, paths or titles.")]
 Types = Annotated[list[str], "Only memories of this type."]
 Tags = Annotated[list[str], "Only memories with this tag."]
 Statuses = Annotated[list[str], "active (default), superseded, forgotten, faded or all."]
 Conditions = Annotated[list[str], 'Only memories with this property: "rating>=4".']
+
+
+def declare_limit(text: str) -> Any:
+    """Declare the option -n of a command. Its help is `text`."""
+    return Option("-n", "--limit", min=1, help=text)
 
 
 @dataclass

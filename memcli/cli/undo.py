@@ -4,7 +4,7 @@ from pathlib import PurePath
 from shlex import quote
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from ..api import (
     CommonOptions,
@@ -15,7 +15,7 @@ from ..api import (
     open_all,
     open_target,
 )
-from ..formats import build_id, format_history_record, shorten, split_history
+from ..formats import build_id, collapse_blanks, format_history_record, shorten, split_history
 from ..index import build_filter, open_index
 from ..store import (
     Append,
@@ -28,7 +28,7 @@ from ..store import (
     read_log,
 )
 from ..store.undo import undo
-from .terminal import Result, ask, explain_place, read_input
+from .terminal import Result, ask, declare_limit, explain_place, read_input
 
 LIST_COMMANDS = "list the commands: mem undo --list"
 UNDO_FIELDS = ("number", "command", "text", "time", "state", "undo", "paths")
@@ -41,9 +41,7 @@ def run_undo(
         int, Argument(help="The number of the command; default: your last command.")
     ] = 0,
     list_: Annotated[bool, "List the commands in the undo log."] = False,
-    limit: Annotated[
-        int | None, Option("-n", "--limit", min=1, help="For --list: show at most this many.")
-    ] = None,
+    limit: Annotated[int | None, declare_limit("For --list: show at most this many.")] = None,
     redo: Annotated[bool, "Redo the last undone command."] = False,
     yes: Annotated[bool, "Do not ask after a failed command."] = False,
 ) -> Result:
@@ -142,9 +140,7 @@ def list_moved_files(record: Record) -> set[str]:
 def run_history(
     context: Context,
     add: Annotated[str, "Add this text; - reads it from standard input."] = "",
-    limit: Annotated[
-        int, Option("-n", "--limit", min=1, help="Show at most this many records.")
-    ] = 20,
+    limit: Annotated[int, declare_limit("Show at most this many records.")] = 20,
     since: Annotated[str, "Only records since this date."] = "",
     until: Annotated[str, "Only records until this date."] = "",
 ) -> Result:
@@ -264,7 +260,7 @@ def add_record(context: Context, text: str) -> Result:
         workspace,
         "history",
         [Append(workspace.history_path, record)],
-        summary=" ".join(text.split()),
+        summary=collapse_blanks(text),
         is_said_by_user=context.is_terminal,
     )
     data = {"id": record_id, "path": workspace.history_path, "undo": done.number}

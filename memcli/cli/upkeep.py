@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Option
 
 from ..api import Context, UsageError, get_index, open_existing, open_recorded
 from ..formats import count_noun
@@ -16,7 +16,7 @@ from ..upkeep.lifecycle import (
     remove_lines,
 )
 from ..upkeep.tend import tend
-from .terminal import Result
+from .terminal import Memories, Result
 
 TEND_FIELDS = ("workspace", "step", "text", "count", "error", "steps")
 DECAY_FIELDS = ("id", "path", "text", "retention", "access_count", "memories", "undo")
@@ -121,7 +121,7 @@ def run_decay(
 
 def run_promote(
     context: Context,
-    names: Annotated[list[str], Argument(metavar="MEMORY…", help="Ids, paths or titles.")] = [],
+    names: Memories = [],
     auto: Annotated[
         bool, "Promote all confirmed memories that MEMORY.md does not have yet."
     ] = False,

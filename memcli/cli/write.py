@@ -38,7 +38,15 @@ from ..reconcile import (
 )
 from ..search.names import get_entry, grep
 from ..store import Append, Commit, Workspace, commit_one, read_file
-from .terminal import Result, explain_place, is_interactive, read_input, require_yes, run_editor
+from .terminal import (
+    Memories,
+    Result,
+    explain_place,
+    is_interactive,
+    read_input,
+    require_yes,
+    run_editor,
+)
 
 OUTCOME_FIELDS = ("action", "id", "short_id", "path", "text")
 WRITE_FIELDS = (*OUTCOME_FIELDS, "type", "strength", "related", "undo")
@@ -319,7 +327,7 @@ def move_memory(context: Context, name: str) -> Result:
 
 def run_forget(
     context: Context,
-    names: Annotated[list[str], Argument(metavar="MEMORY…", help="Ids, paths or titles.")] = [],
+    names: Memories = [],
     about: Annotated[
         str, "Forget every memory, but no note of a vault, that mentions this text."
     ] = "",
@@ -374,7 +382,7 @@ def run_forget(
 
 def run_restore(
     context: Context,
-    names: Annotated[list[str], Argument(metavar="MEMORY…", help="Ids, paths or titles.")],
+    names: Memories,
 ) -> Result:
     """Make forgotten, faded or superseded memories active again.
 

@@ -12,7 +12,7 @@ from ..data import compiled as compiled
 from ..data import expression as expression
 from ..data import pattern as pattern
 from ..data import words
-from ..formats import CONTEXT, FULL_STOP, split_words
+from ..formats import CONTEXT, FULL_STOP, collapse_blanks, split_words
 
 if TYPE_CHECKING:
     from ..formats import Message
@@ -134,7 +134,7 @@ def split_opening(sentence: str) -> tuple[str, str]:
 
 def format_sentence(text: str) -> str:
     """Return a sentence without empty words around it, with a capital and a full stop."""
-    _, text = split_opening(" ".join(text.split()))
+    _, text = split_opening(collapse_blanks(text))
     text = pattern("statements.toml", "closing").sub("", text)
     text = re.sub(r"^(?:[ ,;:–—]|-(?!\d))+", "", text).rstrip(" ,;:–—-")  # -1 is a number
     first = text.partition(" ")[0]

@@ -113,6 +113,7 @@ if TYPE_CHECKING:
         build_keyed_digest,
         build_text_digest,
         build_words_digest,
+        collapse_blanks,
         count_bytes,
         count_noun,
         count_tokens,
@@ -169,7 +170,8 @@ __getattr__ = import_lazily(
             "BLOCK_ID BYTES_PER_TOKEN CONTROL FULL_STOP HIDDEN_MARK LIST_MARK Passage "
             "PassageFinder Problem Progress SENTENCE_END SHORT SUMMARY_LENGTH WORD "
             "add_title build_digest build_keyed_digest build_text_digest build_words_digest "
-            "count_bytes count_noun count_tokens cut_middle decode find_conflict_line "
+            "collapse_blanks count_bytes count_noun count_tokens cut_middle decode "
+            "find_conflict_line "
             "find_control_character find_strings find_values find_words fold_name is_binary "
             "is_whole_line normalize replace_passages replace_surrogates shorten split_words "
             "summarize summarize_texts"

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ..data import pattern
 from . import frontmatter
 from .dates import find_day_in_name, format_time, parse_time
-from .text import Problem, find_strings, summarize
+from .text import Problem, collapse_blanks, find_strings, summarize
 
 SEMANTIC = ("fact", "preference", "constraint", "correction", "observation", "entity")
 PROCEDURAL = ("procedure", "lesson")
@@ -96,7 +96,7 @@ def read_tags(value: Any) -> tuple[str, ...]:
 
 
 def read_key(value: Any) -> str:
-    parts = [" ".join(part.split()) for part in read_text(value).split("/")]
+    parts = [collapse_blanks(part) for part in read_text(value).split("/")]
     key = "/".join(part for part in parts if part)
     if len(key) > KEY_LENGTH or not key.isprintable():
         raise ValueError(f"should be at most {KEY_LENGTH} printable characters")

@@ -111,7 +111,7 @@ def summarize(text: str, limit: int = SUMMARY_LENGTH) -> str:
         if any(character.isalnum() for character in content):
             first = SENTENCE_END.split(content, maxsplit=1)[0]
             return shorten(first, limit)
-    return shorten(" ".join(text.split()), limit)
+    return shorten(collapse_blanks(text), limit)
 
 
 def summarize_texts(texts: Sequence[str], noun: str) -> str:
@@ -124,9 +124,14 @@ def add_title(title: str, text: str) -> str:
     return f"{title}: {text}" if title and text and title.lower() not in text.lower() else text
 
 
+def collapse_blanks(text: str) -> str:
+    """Return a text in one line, with one blank between its words."""
+    return " ".join(text.split())
+
+
 def shorten(text: str, limit: int) -> str:
     """Return a text in one line, cut at a word with an ellipsis if it is too long."""
-    plain = " ".join(text.split())
+    plain = collapse_blanks(text)
     if len(plain) <= limit:
         return plain
     cut = plain[:limit].rpartition(" ")[0] or plain[: limit - 1]

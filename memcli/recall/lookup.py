@@ -27,6 +27,7 @@ from ..formats import (
     SENTENCE_END,
     WORD,
     build_digest,
+    collapse_blanks,
     count_bytes,
     count_tokens,
 )
@@ -333,7 +334,7 @@ def escape_text(text: str) -> str:
 
 def render_line(text: str) -> str:
     """Return an escaped text in one line."""
-    return escape_text(" ".join(text.split()))
+    return escape_text(collapse_blanks(text))
 
 
 def render_memory(name: str, attributes: Mapping[str, str], text: str) -> str:

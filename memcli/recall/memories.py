@@ -19,6 +19,7 @@ from ..formats import (
     HIDDEN_MARK,
     PROCEDURAL,
     can_fade,
+    collapse_blanks,
     compute_retention,
     fold_name,
     split_words,
@@ -110,7 +111,7 @@ def find_memories(
             if is_passage_for(workspace, hit.kind):
                 memory = reader.build_from_passage(hit)
                 # The hook has stored the prompt itself just now.
-                is_prompt = memory.text.endswith(" ".join(prompt.split()))
+                is_prompt = memory.text.endswith(collapse_blanks(prompt))
                 if memory.text and not (hit.kind == "session" and is_prompt):
                     memories.append(memory)
     memories.sort(key=lambda memory: -memory.score)

@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import MemError
-from ..formats import PROMOTED_LINE, Record, parse_time, split_history, strip_comments
+from ..formats import (
+    PROMOTED_LINE,
+    Record,
+    collapse_blanks,
+    parse_time,
+    split_history,
+    strip_comments,
+)
 from ..index import Index, IndexedEntry
 from ..store import Workspace, find_repository, run_git
 
@@ -42,7 +49,7 @@ def list_records(index: Index) -> list[tuple[Record, str]]:
         " order by path desc limit 2"
     )
     return [
-        (record, " ".join(text[record.start : record.end].split()))
+        (record, collapse_blanks(text[record.start : record.end]))
         for (text,) in rows.fetchall()
         for record in split_history(text)
         if not workspace.is_foreign(record.project)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import LlmError, RejectedError, UnavailableError
-from ..formats import find_values, get_content, split_words
+from ..formats import collapse_blanks, find_values, get_content, split_words
 from ..index import KINDS, Index, IndexedEntry, find_content_words
 from .changes import Draft, Neighbors
 
@@ -101,7 +101,7 @@ def ask_judge(
         return result
     lines = []
     for position, (number, entry) in enumerate(pairs, 1):
-        newer = " ".join(drafts[number].text.split())
+        newer = collapse_blanks(drafts[number].text)
         lines.append(f"{position}. older: {' '.join(entry.summary.split())}\n   newer: {newer}")
     try:
         answer = ask(index.workspace, JUDGE_PROMPT.format(pairs="\n".join(lines)))

@@ -12,6 +12,7 @@ from ..formats import (
     LIST_MARK,
     SENTENCE_END,
     SUMMARY_LENGTH,
+    collapse_blanks,
     count_noun,
     shorten,
     split_words,
@@ -278,7 +279,7 @@ def split_sentences(text: str) -> list[str]:
         content = MARKUP.sub("", content)
         content = LINK.sub(lambda match: match[2], content).replace("**", "").strip()
         if any(character.isalnum() for character in content):
-            sentences += [" ".join(part.split()) for part in SENTENCE_END.split(content)]
+            sentences += [collapse_blanks(part) for part in SENTENCE_END.split(content)]
     return [sentence for sentence in sentences if sentence]
 
 

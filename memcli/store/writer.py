@@ -17,7 +17,7 @@ from threading import get_ident
 from typing import NamedTuple, TypeVar
 
 from ..errors import ChangedError, MemError, OutsideError, RejectedError
-from ..formats import Progress, get_content, is_forgotten, merge_lines
+from ..formats import Progress, collapse_blanks, get_content, is_forgotten, merge_lines
 from .files import LOCK_SECONDS, open_lock, sync_path
 from .machine import make_mem_folder
 from .undo_log import (
@@ -127,7 +127,7 @@ def commit(
         if not changes and not purged_texts:
             return result
         # The summary may be the sentence of a rejected memory, or of one that has a secret.
-        summary = "" if result.rejected else redact_text(workspace, " ".join(summary.split()))
+        summary = "" if result.rejected else redact_text(workspace, collapse_blanks(summary))
         if log_folder is None:
             result.messages.append("saved without undo: the state folder cannot be written")
         result.number = write_changes(

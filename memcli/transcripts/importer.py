@@ -15,7 +15,15 @@ from pathlib import Path
 
 from ..context import Context
 from ..errors import MemError, NotFoundError
-from ..formats import UNDATED, Progress, build_digest, format_time, parse_events, read_content
+from ..formats import (
+    UNDATED,
+    Progress,
+    build_digest,
+    collapse_blanks,
+    format_time,
+    parse_events,
+    read_content,
+)
 from ..llm import FOLDER_PREFIX
 from ..store import (
     EVENTS,
@@ -190,7 +198,7 @@ def build_signature(event: JsonObject) -> tuple[str, str]:
     if event.get("type") == "tool":
         return str(event.get("name")), json.dumps(event.get("arguments"), sort_keys=True)
     text = read_content(event.get("content", event.get("text")))
-    return str(event.get("role")), " ".join(text.split())
+    return str(event.get("role")), collapse_blanks(text)
 
 
 def find_project(workspace: Workspace, folder: str) -> str:
