@@ -277,8 +277,7 @@ def read_fields(workspace: Workspace, metadata: dict[str, Any]) -> dict[str, str
         metadata.pop(name, None)
     fields = {name: str(metadata.pop(name, "") or "") for name in ("type", "title", "key")}
     check_type(fields["type"])
-    expires = str(metadata.pop("expires", "") or "")
-    fields["expires_at"] = parse_expiry(expires, workspace)
+    fields["expires_at"] = parse_expiry(str(metadata.pop("expires", "") or ""), workspace)
     return fields
 
 
@@ -386,8 +385,7 @@ def consolidate_conversations(box: Toolbox, answer: str = "") -> str:
 
     workspace = box.open(open_recording)
     if not answer:
-        sessions = find_due_sessions(workspace, is_forced=True)
-        prompt = build_agent_prompt(workspace, sessions)
+        prompt = build_agent_prompt(workspace, find_due_sessions(workspace, is_forced=True))
         # Not cut, because nobody can answer half a prompt.
         return prompt.prompt if prompt else "nothing to consolidate"
     with hold_queue(workspace, WAIT_SECONDS):

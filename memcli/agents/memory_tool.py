@@ -146,8 +146,7 @@ def move_forgotten(workspace: Workspace, path: str) -> bool:
     entries = open_index(workspace).list_entries("path = ? and status = 'forgotten'", (path,))
     if not entries:
         return False  # a file that the index cannot read
-    digest = build_digest(text)
-    moved = f"{path.removesuffix('.md')}-{digest[:6]}.md"
+    moved = f"{path.removesuffix('.md')}-{build_digest(text)[:6]}.md"
     changes = [Replace(moved, None, text), Replace(path, text, None)]
     commit(workspace, "edit", [ChangeGroup(changes, is_moved=True)]).raise_rejected()
     return True
@@ -225,8 +224,7 @@ def delete(workspace: Workspace, call: Call) -> str:
     files = list_files(workspace, path)
     if not files:
         raise NotFoundError(f"Error: The path {name} does not exist")
-    done = forget(workspace, files)
-    done.result.raise_rejected()
+    forget(workspace, files).result.raise_rejected()
     return f"Successfully deleted {name}"
 
 
@@ -246,8 +244,7 @@ def rename(workspace: Workspace, call: Call) -> str:
         text = read_file(workspace, path)
         changes += [Replace(moved, None, text), Replace(path, text, None)]
     # The gates look at the new name. A file whose secret a person allowed stays where it is.
-    result = commit(workspace, "edit", [ChangeGroup(changes)], summary=f"rename {old}")
-    result.raise_rejected()
+    commit(workspace, "edit", [ChangeGroup(changes)], summary=f"rename {old}").raise_rejected()
     return f"Successfully renamed {old} to {new}"
 
 

@@ -76,8 +76,7 @@ def change_git_hooks(context: Context, program: Sequence[str] = ()) -> Installat
             check_script(path, before)
             first = shlex.quote(program[0])
             line = GIT_HOOKS[path.name].format(program=shlex.join(program), first=first)
-            block = BLOCK.format(first=first, line=line)
-            after = insert_block(after or NEW_SCRIPT, block)
+            after = insert_block(after or NEW_SCRIPT, BLOCK.format(first=first, line=line))
         if after != before:
             changes.append((path, before, after))
     # Written only after every script was checked, so that a refusal changes nothing.
@@ -249,8 +248,7 @@ def find_unit(workspace: Workspace, kind: str) -> Path:
     folder = workspace.context.find_home_folder("XDG_CONFIG_HOME", ".config", "systemd", "user")
     if folder is None:
         raise NotFoundError("no HOME, so there are no units of systemd", "set HOME")
-    digest = build_digest(str(workspace.root))
-    return folder / f"mem-tend-{digest[:8]}.{kind}"
+    return folder / f"mem-tend-{build_digest(str(workspace.root))[:8]}.{kind}"
 
 
 def run_systemctl(workspace: Workspace, *words: str) -> str:

@@ -107,8 +107,7 @@ def run_config(
 def save_setting(workspace: Workspace, path: Path, name: str, value: object, *, user: bool) -> None:
     if user:
         # The user's own settings are in no workspace, so `mem undo` cannot revert them.
-        before = read_text(path) or ""
-        write_atomically(path, edit_settings_text(before, name, value).encode())
+        write_atomically(path, edit_settings_text(read_text(path) or "", name, value).encode())
         return
     text = read_file(workspace, MARK)
     changes: list[Replace | Append] = [

@@ -247,8 +247,7 @@ def learn_from_past(context: Context, place: Place, transcripts: Sequence[Path])
         return past
     workspace = open_recording(enter(context, place))
     if transcripts:
-        progress = build_progress(context, "importing")
-        past = learn_from_transcripts(workspace, transcripts, progress)
+        past = learn_from_transcripts(workspace, transcripts, build_progress(context, "importing"))
     past.problems += build_index(context, workspace)
     return past
 

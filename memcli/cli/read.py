@@ -122,8 +122,7 @@ def run_ls(
         if not context.is_terminal and not context.common.as_json:
             scope = "user" if index.workspace.is_own else "project"
             scope = f"from {other}" if other else scope
-            row = [entry.id, entry.type, entry.updated_at, entry.path, entry.summary, scope]
-            rows.append(row)
+            rows.append([entry.id, entry.type, entry.updated_at, entry.path, entry.summary, scope])
             continue
         short_id = index.shorten_id(entry.id)
         day = first.describe_day(entry.updated_at)
@@ -137,8 +136,7 @@ def run_ls(
         # The path, which is the id of a note, has its title.
         text = add_title(entry.title if entry.id != entry.path else "", entry.summary)
         lines.append(f"{text}  ({entry.type} · {marks}{day} · {short_id})")
-        root = str(index.workspace.root)
-        item = {"text": entry.summary, "short_id": short_id, "workspace": root}
+        item = {"text": entry.summary, "short_id": short_id, "workspace": str(index.workspace.root)}
         items.append(entry._asdict() | item)
     code = 0 if matches else 1
     return Result({"entries": items}, lines, rows, messages, (), code, "no memories")

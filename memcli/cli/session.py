@@ -363,8 +363,7 @@ def run_consolidate(
             session = load_session(workspace, item.session)
             by_project[session.project if workspace.is_own else ""].append(item)
         for project, items in by_project.items():
-            notice = summarize_saved(workspace, items, actor="hook")
-            workspace.machine.save_notice(project, notice)
+            workspace.machine.save_notice(project, summarize_saved(workspace, items, actor="hook"))
         result = Result(messages=result.messages if result.exit_code else ())
     return result
 
@@ -375,8 +374,7 @@ def print_prompt(context: Context, workspace: Workspace, sessions: Sequence[Sess
         return Result({"batch": "", "prompt": ""}, exit_code=1, nothing=NOTHING)
     hint = "save the answer: mem consolidate --answer FILE"
     messages = [hint] if context.is_terminal and not context.common.as_json else []
-    lines = prompt.prompt.split("\n")
-    return Result(prompt._asdict(), lines, None, messages)
+    return Result(prompt._asdict(), prompt.prompt.split("\n"), None, messages)
 
 
 def save_agent_answer(context: Context, workspace: Workspace, answer: str) -> Result:
@@ -432,8 +430,7 @@ def render_batches(
         notes.append(summary)
     data = {"sessions": [build_fields(item) for item in done]}
     code = LlmError.exit_code if failed else 0
-    nothing = "" if failed else NOTHING
-    return Result(data, lines, rows, notes, exit_code=code, nothing=nothing)
+    return Result(data, lines, rows, notes, exit_code=code, nothing="" if failed else NOTHING)
 
 
 def summarize_saved(

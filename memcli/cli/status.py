@@ -151,8 +151,7 @@ def run_doctor(context: Context) -> Result:
     checks = diagnose(context, find_program(context), find_project(context))
     lines = []
     for check in checks:
-        line = f"{check.state:8} {check.name:10} {check.text}"
-        lines += wrap_text(context, line, 20)
+        lines += wrap_text(context, f"{check.state:8} {check.name:10} {check.text}", 20)
         if check.hint:
             lines.append(f"{'':20}{check.hint}")
     rows = [[check.state, check.name, check.text, check.hint] for check in checks]

@@ -166,5 +166,4 @@ def run_promote(
     }
     rows = [[entry.id, entry.path, entry.summary] for entry in done.entries]
     messages = [*done.messages, *done.result.messages]
-    nothing = "" if messages else "Nothing to promote."
-    return Result(data, lines, rows, messages, nothing=nothing)
+    return Result(data, lines, rows, messages, nothing="" if messages else "Nothing to promote.")

@@ -88,8 +88,7 @@ class Embedder:
         """Return the unit vectors of tokenized texts: masked mean pooling, L2 norm."""
         import numpy as np
 
-        longest = max(map(len, batch))
-        tokens = np.zeros((len(batch), longest), np.int64)
+        tokens = np.zeros((len(batch), max(map(len, batch))), np.int64)
         mask = np.zeros_like(tokens)
         for row, ids in enumerate(batch):
             tokens[row, : len(ids)] = ids
@@ -100,8 +99,7 @@ class Embedder:
             "token_type_ids": np.zeros_like(tokens),
         }
         (output,) = self.session.run(["last_hidden_state"], inputs)
-        weights = mask.astype(np.float32)
-        mean = np.einsum("btd,bt->bd", output, weights)
+        mean = np.einsum("btd,bt->bd", output, mask.astype(np.float32))
         lengths = np.linalg.norm(mean, axis=1, keepdims=True)
         unit: np.ndarray = mean / np.maximum(lengths, 1e-12)
         return unit

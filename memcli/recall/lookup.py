@@ -141,8 +141,7 @@ def lock_session(state_folder: str, session_id: str, seconds: float = LOCK_SECON
 def find_record(state_folder: str, session_id: str) -> str:
     if not state_folder or not session_id:
         return ""
-    name = build_digest(session_id, size=12)
-    return f"{state_folder}/{FOLDER}/{name}.json"
+    return f"{state_folder}/{FOLDER}/{build_digest(session_id, size=12)}.json"
 
 
 def load_shown(state_folder: str, session_id: str) -> Shown:

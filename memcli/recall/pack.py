@@ -100,8 +100,7 @@ def build_pack(
             texts = list(source(workspace))
             # A heading, so that it is shown again with each new line.
             lines += texts if workspace.is_trusted or not texts else [f"### {UNTRUSTED}", *texts]
-        room = hard.split(SECTION_SHARES[title])
-        pack.sections[title] = choose_lines(lines, shown, room, pack)
+        pack.sections[title] = choose_lines(lines, shown, hard.split(SECTION_SHARES[title]), pack)
     return pack
 
 

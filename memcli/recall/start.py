@@ -137,10 +137,8 @@ def build_start(
         session = str(shown.record.get("session", ""))
         # A prompt of this session says nothing about where the last one stopped.
         own = name_session(session) if session and is_first else ""
-        stopped = budget.split(STOPPED_SHARE)
-        start.lines += describe_last_stop(indexes, shown, stopped, since, own)
-    recent = list_recent_entries(indexes, since)
-    start.lines += choose_recent(recent, shown, budget, outdated)
+        start.lines += describe_last_stop(indexes, shown, budget.split(STOPPED_SHARE), since, own)
+    start.lines += choose_recent(list_recent_entries(indexes, since), shown, budget, outdated)
     if not is_resumed:
         count = sum(count_for_project(index) for index in indexes)
         listed = shown.ids.union(line.id for line in start.lines if line.section != PAGE)
@@ -203,8 +201,7 @@ def drop_empty_headings(lines: Sequence[str]) -> list[str]:
 def list_rules(indexes: Sequence[Index], since: str) -> list[tuple[Index, IndexedEntry]]:
     """Return the rules for this project, the most important first."""
     # A stranger's clone must not give orders. Its memories can still come with a prompt.
-    condition = f"({RULE}) and source <> 'repository'"
-    rules = list_for_project(indexes, condition, since, MOST_RULES)
+    rules = list_for_project(indexes, f"({RULE}) and source <> 'repository'", since, MOST_RULES)
     # A preference is a matter of taste; a broken constraint costs something.
     rules.sort(
         key=lambda item: (

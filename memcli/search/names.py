@@ -104,8 +104,7 @@ def get_entry(index: Index, name: str) -> IndexedEntry:
 
 def get_link_names(named: NamedFile) -> list[str]:
     """Return the names by which other files may link to this one."""
-    stem = named.path.rpartition("/")[2].removesuffix(".md")
-    names = [stem]
+    names = [named.path.rpartition("/")[2].removesuffix(".md")]
     if named.entry is not None:
         names += [named.entry.title, named.entry.id, *named.entry.aliases]
     return [fold_name(name) for name in names if name]

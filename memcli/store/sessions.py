@@ -112,8 +112,7 @@ def append_events(
                 metadata = locate(workspace.root, f"{session_folder}/{METADATA}")
                 write_atomically(metadata, format_metadata(session).encode())
         except OSError as error:
-            reason = f"cannot save the conversation: {error.strerror}"
-            raise RejectedError(reason) from None
+            raise RejectedError(f"cannot save the conversation: {error.strerror}") from None
     return len(new)
 
 

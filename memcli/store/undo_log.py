@@ -68,8 +68,7 @@ def read_record(path: Path) -> Record:
     """Read a command. Raises ValueError if its file is damaged."""
     try:
         data: dict[str, Any] = json.loads(path.read_text("ascii"))
-        changes = tuple(Change(*row) for row in data.pop("changes"))
-        return Record(changes=changes, **data)
+        return Record(changes=tuple(Change(*row) for row in data.pop("changes")), **data)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is not a record: {error}") from None
 

@@ -103,8 +103,7 @@ def merge_file(
     old = base or ""
     if kind in ("history", "note", "session"):
         # Not as other files: a side that deleted the whole file deleted its old records only.
-        records = merge_records(kind, old, ours or "", theirs or "")
-        return Merged(records or None)
+        return Merged(merge_records(kind, old, ours or "", theirs or "") or None)
     if ours is None or theirs is None:
         return Merged(ours if theirs is None else theirs)
     # Two machines that merge the same versions must write the same file. git's markers name sides.
@@ -157,8 +156,7 @@ def split_records(kind: str, text: str) -> dict[str, str]:
         parts = split_session(text)
     else:
         pattern = HISTORY_HEADING if kind == "history" else NOTE_START
-        starts = [match.start() for match in pattern.finditer(text)]
-        cuts = [0, *starts, len(text)]
+        cuts = [0, *[match.start() for match in pattern.finditer(text)], len(text)]
         parts = [text[start:end] for start, end in pairwise(cuts)]
     records: dict[str, str] = {}
     for part in filter(None, parts):
@@ -297,8 +295,7 @@ def merge_page(base: str, ours: str, theirs: str, markers: int) -> Merged:
                 return mark_conflict(first, second, markers)
         return join_lines(was, first, second)
 
-    text = merge_lines(base, ours, theirs, resolve) or ""
-    return Merged(remove_repeated_lines(text), conflict)
+    return Merged(remove_repeated_lines(merge_lines(base, ours, theirs, resolve) or ""), conflict)
 
 
 def is_reworded(was: Lines, ours: Lines, theirs: Lines) -> bool:

@@ -87,8 +87,7 @@ def search_team(workspace: Workspace, query: str, options: SearchOptions) -> Sea
     vector = None
     try:
         if options.mode != "keyword":
-            embedder = get_index(workspace).get_embedder()
-            vector = embedder.embed([query])[0]
+            vector = get_index(workspace).get_embedder().embed([query])[0]
     except UnavailableError:
         pass  # the search of the files has reported it
     try:

@@ -112,8 +112,7 @@ def fill_each(template: str, values: Iterable[Content]) -> list[Html]:
 
 def fill_file(name: str, **values: Content) -> Html:
     """Return a file of the folder `templates` with its values."""
-    texts = {key: join(value) for key, value in values.items()}
-    return Html(read_template(name).format(**texts))
+    return Html(read_template(name).format(**{key: join(value) for key, value in values.items()}))
 
 
 @cache
@@ -239,8 +238,7 @@ def build_sheet(name: str, *content: Content, problem: str = "", status: int = 4
 
 def build_error_page(request: Request, error: MemError) -> Page:
     back = link(request.build_address("memories", q=request.get("id")), "Search the memories")
-    status = get_status(error)
-    return build_sheet("This did not work", back, problem=describe(error), status=status)
+    return build_sheet("This did not work", back, problem=describe(error), status=get_status(error))
 
 
 def render_problem(problem: str) -> Html | None:

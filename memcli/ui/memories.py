@@ -91,8 +91,7 @@ def show_hits(request: Request, query: str) -> Content:
     )
     if is_typing:
         # Files and a team's server wait for the pause.
-        index = get_index(request.workspace)
-        result = search_workspace(index, query, options)
+        result = search_workspace(get_index(request.workspace), query, options)
     else:
         result = search([request.workspace], query, options)
     stems = set(map(stem_word, find_content_words(query)))

@@ -182,8 +182,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             self.check_caller()
             parts = urlsplit(self.path)
-            query = dict(parse_qsl(parts.query, errors="replace"))
-            function(self.check_token(parts.path), query)
+            function(self.check_token(parts.path), dict(parse_qsl(parts.query, errors="replace")))
         except RefusedError as error:
             status, reason = error.args
             self.send(status, f"{reason}\n".encode(), PLAIN)

@@ -352,6 +352,5 @@ def find_staged_problems(context: Context) -> list[Finding]:
         # Not the code. Its tests and examples contain texts that look like secrets.
         is_memory = workspace.get_kind(path) or path in (MARK, workspace.purged_path)
         if (is_memory or is_all_checked(workspace)) and not is_ignored(ignored, path):
-            data = run_git(top, "show", f":{name}")
-            findings += find_file_problems(workspace, path, name, data)
+            findings += find_file_problems(workspace, path, name, run_git(top, "show", f":{name}"))
     return findings

@@ -140,8 +140,7 @@ def mark_faded(
             continue
         groups.append(ChangeGroup([edited, *line]))
         done.faded.append(item)
-    texts = [item.entry.summary for item in done.faded]
-    summary = summarize_texts(texts, "memory")
+    summary = summarize_texts([item.entry.summary for item in done.faded], "memory")
     done.result = commit(workspace, "decay", groups, summary=summary, actor=actor)
     done.messages += done.result.messages
     return done
@@ -376,8 +375,7 @@ def commit_promotion(
 ) -> None:
     """Write the prepared changes, if any. Raises the error of the gate that rejects them."""
     if done.changes:
-        texts = [entry.summary for entry in done.entries]
-        summary = verb + summarize_texts(texts, "memory")
+        summary = verb + summarize_texts([entry.summary for entry in done.entries], "memory")
         done.result = commit_one(workspace, "promote", done.changes, summary=summary, actor=actor)
 
 
