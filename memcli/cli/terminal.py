@@ -67,7 +67,7 @@ def print_result(context: Context, result: Result) -> None:
             lines = [result.nothing]
     if context.common.as_json:
         data = select_fields(build_plain(result.data), context.common.fields)
-        text = json.dumps(data, ensure_ascii=False)
+        text = json.dumps(data, ensure_ascii=False, default=str)
         # JSON escapes some control characters only. A program gets every byte.
         context.stdout.write(f"{clean_line(text) if context.is_terminal else text}\n")
         return
@@ -269,9 +269,7 @@ def build_plain(value: Any) -> Any:
         return {str(key): build_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [build_plain(item) for item in value]
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    return str(value)
+    return value
 
 
 def select_fields(data: Any, fields: Sequence[str]) -> Any:

@@ -119,9 +119,7 @@ def prepare_files(workspace: Workspace, repository: Repository) -> None:
             lines.append(name)
     text = "".join(f"{line}\n" for line in lines)
     changes = [Replace(path, before, text), change_attributes(workspace)]
-    changes = [change for change in changes if change.before != change.after]
-    if changes:
-        commit_one(workspace, "sync", changes, actor="hook")
+    commit_one(workspace, "sync", changes, actor="hook")
 
 
 def change_attributes(workspace: Workspace) -> Replace:
