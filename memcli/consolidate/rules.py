@@ -75,6 +75,7 @@ def find_statements(messages: Sequence["Message"]) -> list[Statement]:
     """Return the statements of a conversation in their order, except withdrawn ones."""
     statements: dict[str, Statement] = {}
     project = last_id = ""
+    messages = [*messages]
     for number, message in enumerate(messages):
         if message.speaker != "user":
             continue
@@ -91,8 +92,13 @@ def find_statements(messages: Sequence["Message"]) -> list[Statement]:
                 for old in list(statements.values())[-STATEMENTS_BACK:]:
                     if is_replaced(old, new):
                         del statements[old.text]
+                        # A memory may have the text before the first of two corrections.
+                        new = new._replace(corrects=old.corrects or new.corrects)
             if new.text:
                 statements.setdefault(new.text, new)
+            if new.kind == "correction":
+                # The next correction starts from the corrected statement.
+                messages[number] = message._replace(text=f"{message.text}\n{new.text}")
         last_id = message.id
     return list(statements.values())
 

@@ -316,6 +316,20 @@ def test_another_tool_replaces_the_one_of_a_rule(
     assert [item.text for item in found] == [text]
 
 
+@pytest.mark.parametrize(
+    ("second", "text"),
+    [
+        ("no, it is on Tuesday", "The db listens on port 6544 and restarts every Tuesday."),
+        ("no, the port is 6545", "The db listens on port 6545 and restarts every Monday."),
+    ],
+)
+def test_a_second_correction_starts_from_the_corrected_text(second: str, text: str) -> None:
+    said = "user: Remember: the db listens on port 6543 and restarts every Monday."
+    first = "user: no, the port is 6544"
+    found = read(said, "assistant: Ok.", first, "assistant: Ok.", f"user: {second}")
+    assert [(item.text, "6543" in item.corrects) for item in found] == [(text, True)]
+
+
 def test_a_correction_that_names_the_subject_keeps_its_own_words() -> None:
     (found,) = read(
         "assistant: The warehouse runs on Postgres 16, which has MERGE with RETURNING.",
