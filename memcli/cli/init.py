@@ -93,6 +93,8 @@ def run_init(
     if git == "shared":
         from .sync import set_up_merging
 
+        # Also if the workspace is new: an earlier one here may have been private.
+        show_to_git(place.root)
         set_up_merging(context, open_target(enter(context, place)))
     try:
         connected, notes = connect_agents(context, agents) if agents else ([], [])
@@ -186,7 +188,6 @@ def choose_git(
 def change_sharing(place: Place, git: str) -> list[str]:
     """Share or hide a workspace that exists. Return the lines that say so."""
     if git == "shared":
-        show_to_git(place.root)
         return [SHARED_LINE]
     if git != "private":
         return []

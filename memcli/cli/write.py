@@ -322,7 +322,8 @@ def move_memory(context: Context, name: str) -> Result:
         return Result(
             {"path": outcome.path, "undo": outcome.undo}, [line, f"  now in {target.root}"]
         )
-    raise NotFoundError(f"no memory {name!r} outside {target.root}")
+    hint = "--scope moves a memory; leave it out to edit one that is there"
+    raise NotFoundError(f"no memory {name!r} outside {target.root}", hint)
 
 
 def run_forget(

@@ -52,6 +52,7 @@ MISSPELLED = re.compile(r"(?i)\bre(?:m|me|mm|mme|mem|meme|memm|memem)b(?:er|re)\
 # A prompt without any of these words asks for nothing. Most prompts have none.
 REQUEST_WORD = re.compile(
     r"rem\w{0,5}b(?:er|re)|memor|in mind|forget|reminder|futur|(?:write|put) down|merk|denk"
+    r"|(?:project|repo|workspace)\w* ?[:,–—]"
     r"|(?:note|save|store|record|keep)(?: |:|,|$)|notier|speicher|vergiss|zukunft|recuerda|olvid"
     r"|guarda|apunta|anota|cuenta|souviens|rappelle|retiens|oublie|avenir|记住",
     re.IGNORECASE,

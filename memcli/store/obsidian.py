@@ -26,7 +26,7 @@ DEFAULT_DAY = "YYYY-MM-DD"
 # `#123` is not a tag, and neither is `#top` in an address.
 TAG = re.compile(r"(?:^|(?<=\s))#([\w/-]*[^\W\d][\w/-]*)")
 CODE = re.compile(r"(?s)```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`")
-HEADING = re.compile(r"\s*#{1,6}[ \t]+(\S[^\n]*)")
+HEADING = re.compile(r"\s*#[ \t]+(\S[^\n]*)")
 # The format of daily notes is that of Moment.js. Text in brackets is literal.
 DAY_PART = re.compile(
     r"\[([^\]]*)\]|YYYY|GGGG|YY|MMMM|MMM|MM|M|DDDD|DDD|DD|Do|D|dddd|ddd|WW|W|HH|mm|Q|[A-Za-z]+"
@@ -137,7 +137,7 @@ def find_tags(body: str) -> list[str]:
 
 
 def find_title(body: str, path: str) -> str:
-    """Return the heading at the start of a note, or its file name."""
+    """Return the main heading at the start of a note, or its file name."""
     heading = HEADING.match(body)
     return heading[1].strip() if heading else PurePosixPath(path).stem
 

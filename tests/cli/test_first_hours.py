@@ -1,6 +1,9 @@
 """What people met in their first hours with mem."""
 
 import json
+import shutil
+import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -158,3 +161,12 @@ def test_an_agent_sees_the_title_of_a_memory(tmp_path: Path, command: tuple[str,
     workspace = make_workspace(tmp_path)
     put(workspace, "entries/a.md", "---\ntitle: Anke Richter\n---\n\nSells fridge thermometers.\n")
     assert "Anke Richter: Sells fridge thermometers." in run_mem(tmp_path, *command)[1]
+
+
+def test_a_workspace_that_is_shared_later_is_seen_by_git(tmp_path: Path) -> None:
+    run_git = partial(subprocess.check_output, cwd=tmp_path, text=True)
+    run_git(["git", "init", "-q"])
+    run_mem(tmp_path, "init", "--yes")
+    shutil.rmtree(tmp_path / "memory")
+    run_mem(tmp_path, "init", "--shared")
+    assert "memory/" in run_git(["git", "status", "--short"])

@@ -56,6 +56,7 @@ def read(*lines: str) -> list[Statement]:
         ("forget that it always fails on my laptop", "forget", "", "Always fails on my laptop."),
         ("remember for all my projects: I use fish", "request", "fact", "I use fish."),
         ("For all my projects, remember: use tabs.", "request", "constraint", "Use tabs."),
+        ("For all my projects: use tabs.", "request", "constraint", "Use tabs."),
         ("Remember for every repo that I use fish", "request", "fact", "I use fish."),
     ],
 )

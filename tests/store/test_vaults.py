@@ -17,7 +17,7 @@ from tests.store.test_worktrees import git, make_repository
 NOTES = {
     "People/Ana Sousa.md": "---\nAliases: [Ana]\nTags: [people/team]\nSTATUS: active\nRating: 5\n"
     "---\nAna repairs the espresso machine. #coffee/espresso\n",
-    "Plan.md": "## Kitchen plan\n\nWe buy a zebrawood table. `#code`\n",
+    "Plan.md": "# Kitchen plan\n\nWe buy a zebrawood table. `#code`\n",
     "Lamps.md": "The lamps come on Tuesday.\n",
     "Clip.md": "---\nsource: https://example.org/kilns\n---\nKilns reach 1,300 degrees.\n",
     "Daily/2026-11-20.md": "We met [[Ana]] about beans.\n",
