@@ -172,13 +172,15 @@ def split_words(text: str) -> list[str]:
 def find_values(text: str, wrong: str) -> set[str]:
     """Return the words of the wrong value, and of the new one if a text says "NEW, not WRONG".
 
-    In "Go 1.24, not Go 1.23", Go is the subject.
+    In "Go 1.24, not Go 1.23", Go is the subject. Of a wrong statement, the value is what a text
+    leaves out.
     """
     old = wrong.casefold().split()
     before = text.casefold().rpartition(wrong.casefold())[0]
     clauses = re.split(r"\W+(?:and )?(?:not|nicht|pas)\b", before)[:-1]
     new = " ".join(clauses).split()[-len(old) :]
-    return set(split_words(" ".join({*old} ^ {*new})))
+    differing = {*old} ^ {*new} if new else {*old}.difference(text.casefold().split())
+    return set(split_words(" ".join(differing)))
 
 
 def find_words(text: str) -> list[tuple[int, int, str]]:

@@ -231,7 +231,10 @@ def find_corrected(
         rest = find_stems(content, values)
         shared = len(rest & subject)
         if shared or not rest:
-            entries = corrected if shared * 2 >= len(rest) else doubtful
+            # "Port 6544" says nothing of the restarts in "port 6543, restarts on Mondays".
+            is_named = has_sequence(drafted, words)
+            is_enough = shared * 2 >= len(rest) if is_named else rest <= subject
+            entries = corrected if is_enough else doubtful
             entries += index.list_entries("file = ?", (file,))
     return corrected, doubtful[:MOST_SIMILAR]
 

@@ -170,3 +170,17 @@ def test_a_workspace_that_is_shared_later_is_seen_by_git(tmp_path: Path) -> None
     shutil.rmtree(tmp_path / "memory")
     run_mem(tmp_path, "init", "--shared")
     assert "memory/" in run_git(["git", "status", "--short"])
+
+
+def test_a_memory_with_more_than_the_corrected_statement_is_asked_about(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    old = "The staging database listens on port 6543 and restarts every Monday."
+    run_mem(tmp_path, "write", old, "--source", "user")
+    run_mem(tmp_path, "session", "append", "a", "Connect to staging.")
+    said = "The staging database listens on port 6543."
+    run_mem(tmp_path, "session", "append", "a", said, "--role", "assistant")
+    run_mem(tmp_path, "session", "append", "a", "no, the port is 6544")
+    run_mem(tmp_path, "session", "end", "a")
+    run_mem(tmp_path, "consolidate")
+    assert sorted(list_texts(tmp_path)) == [old, said.replace("6543", "6544")]
+    assert run_mem(tmp_path, "review", "--json")[1].count('"kind": "conflict"') == 1
