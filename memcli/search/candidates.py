@@ -311,14 +311,21 @@ def have_two_subjects(first: str, second: str, asked: set[str]) -> bool:
     "Staging uses port 6543." and "Production uses port 5432." do, if somebody asks about staging.
     Of 24 such pairs, 4 instead of 18 are taken for a change, and no change of 180 is missed.
     """
-    ours, theirs = (list(map(stem_word, split_words(text))) for text in (first, second))
-    changed = [pair for pair in zip(ours, theirs, strict=False) if pair[0] != pair[1]]
-    if len(ours) != len(theirs) or len(changed) > MOST_CHANGED:
+    ours, theirs = list_stems(first), list_stems(second)
+    if len(ours) != len(theirs):
+        return False
+    changed = [pair for pair in zip(ours, theirs, strict=True) if pair[0] != pair[1]]
+    if len(changed) > MOST_CHANGED:
         return False
     # A word that both texts have may also be a part of what they say: a family name, for example.
     subjects = asked & (set(ours) ^ set(theirs))
     is_named = [not subjects.isdisjoint(pair) for pair in changed]
     return any(is_named) and not all(is_named)
+
+
+@lru_cache(maxsize=256)
+def list_stems(text: str) -> list[str]:
+    return list(map(stem_word, split_words(text)))
 
 
 def is_replacement(later: Candidate, earlier: Candidate, asked: set[str]) -> bool:
