@@ -95,13 +95,13 @@ def find_fading(workspace: Workspace) -> list[FadingEntry]:
     written = dict(index.run("select path, mtime from files").fetchall())
     fading = []
     for entry in index.list_managed_entries():
-        if not can_fade(entry) or workspace.is_expired(entry):
+        count = counts.get(entry.id, 0)
+        retention = compute_retention(entry, workspace.now, count)
+        if retention >= FADED or not can_fade(entry) or workspace.is_expired(entry):
             continue
-        # Nobody could use it here before its file was written, by an import of old memories, a
-        # clone, or a command that brought it back.
+        # An import of old memories, a clone or an undo writes the file. Nobody used it before.
         came_at = format_time(read_file_time(written[entry.path]))
         recent = entry._replace(updated_at=max(entry.updated_at, came_at))
-        count = counts.get(entry.id, 0)
         retention = compute_retention(recent, workspace.now, count)
         if retention < FADED:
             fading.append(FadingEntry(entry, retention, count))
