@@ -90,7 +90,10 @@ def revert_change(change: Change, current: str | None, *, is_log: bool) -> str |
             UPDATED_LINE.sub(lambda match: match[1] + stamp[2], side) for side in (after, before)
         )
     merged = merge_lines(after, current, before)
-    return CONFLICT if merged is None else merged or None
+    if merged is None:
+        return CONFLICT
+    # A log without a record is deleted.
+    return None if is_log and not merged else merged
 
 
 def explain_conflict(workspace: Workspace, record: Record, path: str) -> RejectedError:
