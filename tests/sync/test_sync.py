@@ -683,6 +683,9 @@ def test_a_remote_that_does_not_answer_is_named(laptop: Machine, name: str) -> N
         for connection in connections:
             connection.close()
     assert words in output and len(output.splitlines()) == 2 and "hint:" in output
+    # A purge of another machine may come first, so nothing is committed.
+    assert "lisbon" in git(laptop.root, "status", "--porcelain")
+    assert "Lisbon" in laptop.mem("ls")[1]
 
 
 def test_a_wrong_address_does_not_become_the_remote(
