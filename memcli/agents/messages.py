@@ -359,7 +359,8 @@ def forget_request(requests: Requests, text: str) -> None:
             requests.note_command(place, "forgotten", found.result.number, outcome.text)
         count = len(found.candidates)
         label = "perhaps this one" if count == 1 else f"perhaps one of these {count}"
-        label = "in the shared memory" if is_closed else label
+        if is_closed:
+            label = "in the shared memory"
         for item in found.candidates:
             command = f"mem forget {item.short_id}{option}"
             requests.undone.append(f"{label}: {item.text} (to forget it: {command})")

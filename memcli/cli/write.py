@@ -115,7 +115,7 @@ def run_write(
     }
     messages = []
     if "" < fields["expires_at"] < workspace.stamp:
-        messages.append(f"{expires} is over, so agents will not see it")
+        messages.append(f"{expires} is in the past, so agents will not see this memory")
     # Writing to the path of a memory updates it, as a file would be overwritten.
     if id_ or (path and not no_dedup and is_existing(workspace, path)):
         changes = {name: value for name, value in {**fields, "source": source}.items() if value}

@@ -5,7 +5,6 @@ limited time and continues with the files of this machine.
 """
 
 import os
-import re
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -204,6 +203,5 @@ def describe_error(error: "psycopg.Error", is_late: bool, seconds: float) -> tup
     if isinstance(error, errors.InsufficientPrivilege):
         return "your role is not a member of any space", "its administrator adds you (docs/team.md)"
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return re.sub(
-        r"^connection failed: ", "", lines[0]
-    ), "start the server, or check team.dsn: mem config get team.dsn"
+    hint = "start the server, or check team.dsn: mem config get team.dsn"
+    return lines[0].removeprefix("connection failed: "), hint
