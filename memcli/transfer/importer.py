@@ -340,6 +340,12 @@ class Importer:
             return
         chosen = self.add_owners(index, chosen)
         memories = [draft for _, draft in chosen]
+        repeated = sum(is_under_another_owner(index, draft) for draft in memories)
+        if repeated:
+            self.result.messages.append(
+                f"{count_noun(repeated, 'text')} already here with another owner:"
+                " undo both imports, then import again"
+            )
         outcomes, done = write_memories(
             self.workspace, memories, command="import", finds_similar=False
         )
@@ -431,3 +437,11 @@ def compare_with_earlier_import(index: Index, draft: Draft) -> Draft | None:
     newer = replace(draft, supersedes=[known.id], created_at=draft.updated_at)
     newer.id = build_stable_id(f"{draft.id} {draft.text}", draft.updated_at)
     return newer if index.find_by_id(newer.id) is None else None
+
+
+def is_under_another_owner(index: Index, draft: Draft) -> bool:
+    """Return whether a new memory has the words of one with another owner: they never merge."""
+    owner = draft.owner or str(index.workspace.settings["owner"])
+    values = build_words_digest(draft.text), owner, draft.id
+    where = "same_words = ? and owner <> ? and id <> ? and status = 'active'"
+    return bool(index.list_entries(where, values))

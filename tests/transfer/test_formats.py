@@ -381,6 +381,8 @@ def test_columns_are_named_by_the_user(workspace: Workspace, tmp_path: Path) -> 
     owners = {entry.body: (entry.owner, entry.created_at[:10]) for entry in read_entries(workspace)}
     assert owners["Lives in Braga"] == ("Kate", "2026-01-05")
     assert owners["Rui cuts the releases."][0] == "rui"
+    again = import_path(workspace, lines, text="q")
+    assert again.messages[0].startswith("1 text already here with another owner")
     assert parse_columns(["text=a,tags=b", "title=c"]) == {"text": "a", "tags": "b", "title": "c"}
     with pytest.raises(UsageError):
         parse_columns(["txet=a"])
